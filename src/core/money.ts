@@ -1,0 +1,33 @@
+/** An amount as a decimal string with its ISO 4217 currency; never a float, so that a digest and a sum are exact. */
+export interface Money {
+  readonly amount: string;
+  readonly currency: string;
+}
+
+export const AMOUNT_PATTERN = /^(?:0|[1-9]\d{0,14})(?:\.\d{1,4})?$/;
+export const CURRENCY_PATTERN = /^[A-Z]{3}$/;
+
+/** Four decimal places hold every ISO 4217 currency; amounts compare and add as integers of that unit. */
+const SCALE = 4;
+
+function toUnits(amount: string): bigint {
+  if (!AMOUNT_PATTERN.test(amount)) throw new RangeError('not a decimal amount');
+  const [whole = '0', fraction = ''] = amount.split('.');
+  return BigInt(whole + fraction.padEnd(SCALE, '0'));
+}
+
+/** Sum of decimal amounts. @throws RangeError when one is not a decimal amount */
+export function addAmounts(amounts: readonly string[]): string {
+  const units = amounts
+    .reduce((sum, amount) => sum + toUnits(amount), 0n)
+    .toString()
+    .padStart(SCALE + 1, '0');
+  const fraction = units.slice(-SCALE).replace(/0+$/, '').padEnd(2, '0');
+  return `${units.slice(0, -SCALE)}.${fraction}`;
+}
+
+/** -1, 0 or 1, as decimal numbers: `49` equals `49.00`. @throws RangeError when one is not a decimal amount */
+export function compareAmounts(a: string, b: string): -1 | 0 | 1 {
+  const [x, y] = [toUnits(a), toUnits(b)];
+  return x < y ? -1 : x > y ? 1 : 0;
+}

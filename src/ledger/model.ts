@@ -1,0 +1,236 @@
+import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
+
+/** What bounds the owner of a case: the node's policy, narrowed by the contract and by what was agreed. */
+export interface Constraints {
+  /** Operation -> most that all its effects on the case may add up to. */
+  readonly caps: Readonly<Record<string, Money>>;
+  /** Operations nobody may start on the case. */
+  readonly prohibitions: readonly string[];
+  /** Operations the owner may start; `null` where no contract says (the opener of a case). */
+  readonly operations: readonly string[] | null;
+}
+
+/** The sort of case: its system of record, who may do what, and limits. Held by the ledger, not by a message. */
+export interface KindDefinition {
+  readonly kind: string;
+  /** Where the business facts live. The system of record of *ownership* is this ledger. */
+  readonly systemOfRecord: string;
+  readonly mode: 'shared';
+  /** Contracts, `name/version`, under which cases of this kind may be handed over. */
+  readonly contracts: readonly string[];
+  readonly policy: {
+    readonly caps: Readonly<Record<string, Money>>;
+    readonly prohibitions: readonly string[];
+    /**
+     * Agent URL -> operations it may start. `*` stands for any agent that owns the case by an acceptance whose
+     * contract names the operation; an agent listed by URL needs no contract, but a contract still narrows it.
+     */
+    readonly operations: Readonly<Record<string, readonly string[]>>;
+  };
+  readonly limits: {
+    /** Agents a case may have passed through when it is offered. */
+    readonly maxHops: number;
+    /** Handovers a case may see in all. */
+    readonly maxTasks: number;
+    /** From offer to `accept_by`, milliseconds. */
+    readonly acceptWithinMs: number;
+    /** How long a `started` effect may stay unsettled before it counts as `unknown`, milliseconds. */
+    readonly effectLimitMs: number;
+  };
+}
+
+export interface CaseRow {
+  readonly ref: CaseRef;
+  readonly kind: string;
+  readonly status: 'open' | 'closed';
+  readonly owner: string;
+  readonly epoch: number;
+  readonly openedBy: string;
+  readonly openedAt: string;
+  readonly closedAt: string | null;
+  /** The contract under which the present owner accepted; `null` for the opener. */
+  readonly contract: string | null;
+  readonly constraints: Constraints;
+  /** Agents the case has passed through, oldest first, without the present owner. */
+  readonly hops: readonly string[];
+  readonly tasksLeft: number;
+}
+
+/**
+ * intended -> offered -> accepted | rejected | withdrawn | expired, or in_doubt until one of those is proved.
+ * `intended` was never sent; from `offered` on the bytes may have reached the receiver. One open offer per case.
+ */
+export type OfferState =
+  | 'intended'
+  | 'offered'
+  | 'accepted'
+  | 'rejected'
+  | 'withdrawn'
+  | 'expired'
+  | 'in_doubt';
+export const OPEN_OFFER_STATES = ['intended', 'offered', 'in_doubt'] as const satisfies readonly OfferState[];
+
+/** What redaction kept back: where it stood and by which rule, never what it was. */
+export interface Withheld {
+  readonly path: string;
+  readonly rule: string;
+}
+
+export interface OfferRow {
+  readonly key: AcceptanceKey;
+  readonly ref: CaseRef;
+  readonly kind: string;
+  readonly toAgent: string;
+  readonly contract: string;
+  readonly skill: string;
+  /** The epoch being handed over. */
+  readonly epoch: number;
+  /** SHA-256 (hex) of the canonical envelope. */
+  readonly digest: string;
+  /** The A2A message exactly as it is sent, every time. */
+  readonly message: string;
+  readonly state: OfferState;
+  /** Why it was rejected. */
+  readonly code: string | null;
+  readonly acceptBy: string;
+  readonly intendedAt: string;
+  readonly closedAt: string | null;
+  readonly withheld: readonly Withheld[];
+  /** The verified receipt (JWS) and the public key (JWK as JSON) that verified it. */
+  readonly receipt: string | null;
+  readonly receiptKey: string | null;
+}
+
+/** Who sent a request, as authentication found; `tokenId` is the jti that proves it in the audit. */
+export interface Principal {
+  readonly agent: string;
+  readonly tenant: string;
+  readonly tokenId: string;
+}
+
+export type Verdict = 'accepted' | 'rejected' | 'tombstone';
+
+/** A receiver's final verdict on one attempt: one row, absorbing. */
+export interface DecisionRow {
+  readonly key: AcceptanceKey;
+  readonly caseId: string;
+  readonly verdict: Verdict;
+  readonly code: string | null;
+  /** `null` for a tombstone, which answers any bytes. */
+  readonly digest: string | null;
+  /** The answer's data part (receipt or rejection) as JSON, exactly as it is sent, every time. */
+  readonly answer: string;
+  /** The A2A task that carries the answer; `null` for a tombstone. */
+  readonly taskId: string | null;
+  readonly epochBefore: number | null;
+  readonly epochAfter: number | null;
+  readonly decidedAt: string;
+}
+
+export type WorkState = 'open' | 'done' | 'failed' | 'superseded';
+
+/** What an acceptance gives the receiver: exactly one per acceptance. */
+export interface WorkItem {
+  readonly id: string;
+  readonly ref: CaseRef;
+  readonly key: AcceptanceKey;
+  readonly owner: string;
+  readonly epoch: number;
+  readonly contract: string;
+  readonly state: WorkState;
+  /** The accepted envelope, canonical JSON. */
+  readonly envelope: string;
+  /** What the owner said when it settled the item, JSON. */
+  readonly result: string | null;
+  readonly createdAt: string;
+  readonly settledAt: string | null;
+}
+
+export interface NoteRow {
+  readonly id: string;
+  readonly ref: CaseRef;
+  readonly epoch: number;
+  readonly writer: string;
+  readonly text: string;
+  readonly at: string;
+}
+
+/** started -> done | failed | unknown; unknown -> done | failed; failed is proved not to have happened. */
+export type EffectState = 'started' | 'done' | 'failed' | 'unknown';
+
+export interface EffectRow {
+  readonly ref: CaseRef;
+  /** Without the epoch: unique on the case over all epochs and owners, and the target's idempotency key. */
+  readonly key: string;
+  readonly operation: string;
+  readonly amount: Money | null;
+  readonly epoch: number;
+  readonly owner: string;
+  /** `unknown` also where it was `started` and its limit has passed, by the database's clock. */
+  readonly state: EffectState;
+  readonly startedAt: string;
+  readonly limitAt: string;
+  readonly settledAt: string | null;
+  /** Reference to the target's record, such as a refund id. */
+  readonly outcome: string | null;
+}
+
+/** An A2A task; `task` is its wire JSON. Visible only to `peer`, the authenticated agent that created it. */
+export interface TaskRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly peer: string;
+  readonly contextId: string;
+  readonly state: string;
+  readonly version: number;
+  /** UTC, when the status last changed. */
+  readonly statusAt: string;
+  readonly task: string;
+  /** Set for the task of an offer, which only the ledger writes. */
+  readonly handoffId: string | null;
+}
+
+/** One thing that happened to a case, before it is chained. `data` holds ids, digests, codes and what contracts declare loggable. */
+export interface AuditFact {
+  readonly type: AuditType;
+  /** The agent that acted, as authentication found. */
+  readonly actor: string;
+  readonly handoffId?: string;
+  readonly attempt?: number;
+  readonly epochBefore?: number;
+  readonly epochAfter?: number;
+  /** The rule that decided, such as `H3` or an error code. */
+  readonly rule?: string;
+  readonly digest?: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+export type AuditType =
+  | 'case_opened'
+  | 'case_imported'
+  | 'case_closed'
+  | 'offer_intended'
+  | 'offer_offered'
+  | 'offer_closed'
+  | 'handoff_accepted'
+  | 'handoff_rejected'
+  | 'delivery_repeated'
+  | 'delivery_conflict'
+  | 'receipt_verified'
+  | 'work_settled'
+  | 'note_added'
+  | 'effect_started'
+  | 'effect_settled'
+  | 'effect_reported'
+  | 'write_refused';
+
+/** A fact in its place: `hash` covers everything else, `prevHash` is the hash before it ('' for the first). */
+export interface AuditEntry extends AuditFact {
+  readonly tenant: string;
+  readonly root: string;
+  readonly caseId: string;
+  readonly seq: number;
+  readonly at: string;
+  readonly prevHash: string;
+  readonly hash: string;
+}

@@ -1,0 +1,283 @@
+import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
+import type {
+  AuditEntry,
+  CaseRow,
+  Constraints,
+  DecisionRow,
+  EffectRow,
+  KindDefinition,
+  NoteRow,
+  OfferRow,
+  Principal,
+  TaskRow,
+  Withheld,
+  WorkItem,
+  WorkState,
+} from './model.js';
+
+export interface OpenCaseCommand {
+  readonly ref: CaseRef;
+  readonly kind: string;
+  readonly owner: string;
+  /** 1, or the epoch at which another system of record hands the case in; above 1 it is audited as an import. */
+  readonly epoch: number;
+  readonly importedFrom?: string;
+  readonly actor: string;
+}
+
+/** A write by the owner at its epoch: every write carries both. */
+export interface OwnerWrite {
+  readonly ref: CaseRef;
+  readonly writer: string;
+  readonly epoch: number;
+}
+
+export interface IntendOfferCommand extends OwnerWrite {
+  readonly attempt: number;
+  readonly toAgent: string;
+  readonly contract: string;
+  readonly skill: string;
+  readonly digest: string;
+  readonly message: string;
+  readonly acceptBy: string;
+  readonly withheld: readonly Withheld[];
+  /** What the contract declares loggable, for the audit. */
+  readonly loggable: Readonly<Record<string, unknown>>;
+}
+
+/** The task that carries a decision; written in the decision's transaction. */
+export interface DecisionTask {
+  readonly id: string;
+  readonly contextId: string;
+  readonly state: string;
+  readonly statusAt: string;
+  readonly task: string;
+}
+
+export interface AcceptCommand {
+  readonly key: AcceptanceKey;
+  readonly ref: CaseRef;
+  readonly kind: string;
+  readonly toAgent: string;
+  readonly epoch: number;
+  readonly digest: string;
+  readonly contract: string;
+  readonly acceptBy: string;
+  readonly constraints: Constraints;
+  readonly hops: readonly string[];
+  readonly tasksLeft: number;
+  readonly envelope: string;
+  readonly answer: string;
+  readonly task: DecisionTask;
+  readonly principal: Principal;
+  readonly loggable: Readonly<Record<string, unknown>>;
+}
+
+export interface RejectCommand {
+  readonly key: AcceptanceKey;
+  readonly ref: CaseRef;
+  readonly digest: string;
+  readonly code: string;
+  readonly answer: string;
+  readonly task: DecisionTask;
+  readonly principal: Principal;
+  readonly data: Readonly<Record<string, string | number | boolean | null>>;
+}
+
+/**
+ * What became of an attempt to decide. `decided`: a decision stood already (same digest, or a tombstone) and is the answer.
+ * `conflict`: the key is in use with another digest, in a decision or in the ledger's own offer; nothing changed but the audit.
+ */
+export type DecideResult =
+  | { readonly outcome: 'stored'; readonly decision: DecisionRow }
+  | { readonly outcome: 'decided'; readonly decision: DecisionRow }
+  | { readonly outcome: 'conflict' };
+
+/** `refused`: ownership or the offer does not allow it. Nothing was stored: the caller stores the rejection, then answers. */
+export type AcceptResult =
+  | { readonly outcome: 'accepted'; readonly decision: DecisionRow; readonly work: WorkItem }
+  | Exclude<DecideResult, { outcome: 'stored' }>
+  | {
+      readonly outcome: 'refused';
+      readonly code:
+        | 'case_unknown'
+        | 'case_closed'
+        | 'not_owner'
+        | 'epoch_stale'
+        | 'epoch_ahead'
+        | 'offer_expired'
+        | 'offer_closed'
+        | 'case_changed'
+        | 'kind_unknown';
+      readonly data: Readonly<Record<string, string | number>>;
+    };
+
+export interface VoidOfferCommand {
+  readonly key: AcceptanceKey;
+  readonly writer: string;
+  readonly reason: string;
+  /** The offer closes as `expired` instead of `withdrawn`; only past its `accept_by`. */
+  readonly expired: boolean;
+  /** The rejection part (code `withdrawn`) that a late arrival is answered with. */
+  readonly answer: string;
+}
+
+export interface StartEffectCommand extends OwnerWrite {
+  readonly key: string;
+  readonly operation: string;
+  readonly amount: Money | null;
+}
+
+export interface SettleEffectCommand extends OwnerWrite {
+  readonly key: string;
+  readonly state: 'done' | 'failed' | 'unknown';
+  readonly outcome: string | null;
+}
+
+export interface SettleWorkCommand extends OwnerWrite {
+  readonly workId: string;
+  readonly state: Extract<WorkState, 'done' | 'failed'>;
+  readonly result: string | null;
+}
+
+export interface AddNoteCommand extends OwnerWrite {
+  readonly text: string;
+}
+
+export interface RecordReceiptCommand {
+  readonly key: AcceptanceKey;
+  readonly receipt: string;
+  readonly receiptKey: string;
+}
+
+export interface TaskFilter {
+  readonly tenant: string;
+  readonly peer: string;
+  readonly contextId?: string;
+  readonly state?: string;
+  /** UTC; tasks whose status changed then or later. */
+  readonly since?: string;
+  readonly limit: number;
+  /** Where the page before ended: statusAt and id of its last task. */
+  readonly after?: { readonly statusAt: string; readonly id: string };
+}
+
+/** Everything the ledger holds on one case, read in one transaction. */
+export interface CaseSnapshot {
+  readonly case: CaseRow | null;
+  readonly offers: readonly OfferRow[];
+  readonly decisions: readonly DecisionRow[];
+  readonly work: readonly WorkItem[];
+  readonly effects: readonly EffectRow[];
+  readonly notes: readonly NoteRow[];
+  readonly audit: readonly AuditEntry[];
+}
+
+/**
+ * The storage port of the ledger. Each method is one transaction: what it changed and its audit entries commit together, before
+ * the promise resolves. A write that the ledger refuses throws `HoldfastError` with the code named here, after the refusal has
+ * itself been committed to the audit (`write_refused`). `busy` and `ledger_unavailable` can come from any method.
+ *
+ * Every write compares owner and epoch *inside the statement that writes*: an older epoch is `epoch_stale` whoever presents it,
+ * the current epoch by anyone but the owner is `not_owner`, a newer one is `epoch_ahead`; no such case is `case_unknown`.
+ */
+export interface LedgerStore {
+  /** Minted when the database was made; a restored copy gets another. */
+  incarnation(): Promise<string>;
+
+  /** Stores a kind, or finds the same one. @throws kind_conflict where the ledger holds another definition and `replace` is not set */
+  putKind(
+    tenant: string,
+    kind: KindDefinition,
+    options?: { replace?: boolean },
+  ): Promise<'created' | 'same' | 'replaced'>;
+  getKind(tenant: string, kind: string): Promise<KindDefinition | null>;
+  listKinds(tenant: string): Promise<KindDefinition[]>;
+
+  /** @throws case_exists, kind_unknown */
+  openCase(command: OpenCaseCommand): Promise<CaseRow>;
+  /** Final. @throws case_busy while an offer or work item is open or an effect is `started` or `unknown`; case_closed */
+  closeCase(command: OwnerWrite): Promise<CaseRow>;
+  getCase(ref: CaseRef): Promise<CaseRow | null>;
+  listCases(
+    tenant: string,
+    filter?: { status?: 'open' | 'closed'; owner?: string; limit?: number },
+  ): Promise<CaseRow[]>;
+  /** Cases with this id under any root, for a person who typed only the id. */
+  findCases(tenant: string, caseId: string): Promise<CaseRow[]>;
+  snapshot(ref: CaseRef): Promise<CaseSnapshot>;
+
+  /**
+   * Commits the intent to hand over, with the bytes that will be sent.
+   * @throws offer_open, effect_in_flight, case_closed; `attempt` must be one above the last of this handoff id, else offer_decided
+   */
+  intendOffer(command: IntendOfferCommand): Promise<OfferRow>;
+  /** intended -> offered, before the bytes leave. Idempotent while open. @throws offer_unknown, offer_decided */
+  markOffered(key: AcceptanceKey): Promise<OfferRow>;
+  getOffer(key: AcceptanceKey): Promise<OfferRow | null>;
+  listOffers(
+    tenant: string,
+    filter: { from?: string; to?: string; caseId?: string; open?: boolean; limit?: number },
+  ): Promise<OfferRow[]>;
+  /** The last attempt under this handoff id by this sender, or 0. */
+  lastAttempt(key: Omit<AcceptanceKey, 'attempt'>): Promise<number>;
+  /** Closes an open offer by inserting its decision (a tombstone). Where it is decided already, that decision is returned and nothing changes. @throws offer_unknown, not_owner */
+  voidOffer(command: VoidOfferCommand): Promise<DecideResult>;
+  /** Keeps a verified receipt with the key that verified it. Idempotent. @throws offer_unknown; offer_decided where the ledger did not record an acceptance */
+  recordReceipt(command: RecordReceiptCommand): Promise<OfferRow>;
+
+  findDecision(key: AcceptanceKey): Promise<DecisionRow | null>;
+  /**
+   * The acceptance transaction. Order of checks: decision under the key, case known and open, epoch, owner = principal, the open offer
+   * of the case is this key and digest (none open: only where no offer row exists for the key), `acceptBy` by the database's clock,
+   * effects (in flight: throws; started since the offer was intended: `case_changed`). Then, guarded: owner and epoch, decision and its
+   * task, offer `accepted`, work item, older open work items of the case `superseded`, audit.
+   * @throws effect_in_flight (nothing decided, the offer stays open)
+   */
+  accept(command: AcceptCommand): Promise<AcceptResult>;
+  /** Stores a rejection and closes the ledger's offer under the same key and digest, if it is open. Never fails for want of a case. */
+  reject(command: RejectCommand): Promise<DecideResult>;
+  /** Audits one more delivery of a decided offer, or a conflicting one. */
+  recordDelivery(
+    key: AcceptanceKey,
+    ref: CaseRef,
+    principal: Principal,
+    digest: string,
+    type: 'delivery_repeated' | 'delivery_conflict',
+  ): Promise<void>;
+
+  listWork(
+    tenant: string,
+    filter: { owner?: string; state?: WorkState; caseId?: string; limit?: number },
+  ): Promise<WorkItem[]>;
+  getWork(tenant: string, id: string): Promise<WorkItem | null>;
+  /** open -> done | failed, by the owner. The same again is idempotent. @throws work_unknown, work_settled */
+  settleWork(command: SettleWorkCommand): Promise<WorkItem>;
+
+  addNote(command: AddNoteCommand): Promise<NoteRow>;
+  listNotes(ref: CaseRef): Promise<NoteRow[]>;
+
+  /**
+   * Commits `started` before the outside call. A `failed` key may start again; an `unknown` or other one may not.
+   * @throws effect_duplicate, cap_exceeded, operation_prohibited, operation_not_permitted, case_closed
+   */
+  startEffect(command: StartEffectCommand): Promise<EffectRow>;
+  /** A former owner's late settlement is kept as a report in the audit and refused. The same again is idempotent. @throws effect_unknown, effect_settled */
+  settleEffect(command: SettleEffectCommand): Promise<EffectRow>;
+  listEffects(ref: CaseRef): Promise<EffectRow[]>;
+
+  /** @throws task_conflict where the id exists */
+  createTask(task: Omit<TaskRow, 'version'>): Promise<TaskRow>;
+  /** Compare and set on `version`, never on a task in a terminal state. @throws task_conflict */
+  saveTask(task: TaskRow): Promise<TaskRow>;
+  /** Another peer's task is `null`, like an unknown one. */
+  getTask(tenant: string, peer: string, id: string): Promise<TaskRow | null>;
+  /** Newest status first, then by id; `total` counts all that match. */
+  listTasks(filter: TaskFilter): Promise<{ tasks: TaskRow[]; total: number }>;
+
+  readAudit(ref: CaseRef): Promise<AuditEntry[]>;
+  /** Every case that has an audit chain. */
+  listAuditedCases(tenant: string): Promise<CaseRef[]>;
+
+  close(): Promise<void>;
+}
