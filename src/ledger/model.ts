@@ -101,13 +101,6 @@ export interface OfferRow {
   readonly receiptKey: string | null;
 }
 
-/** Who sent a request, as authentication found; `tokenId` is the jti that proves it in the audit. */
-export interface Principal {
-  readonly agent: string;
-  readonly tenant: string;
-  readonly tokenId: string;
-}
-
 export type Verdict = 'accepted' | 'rejected' | 'tombstone';
 
 /** A receiver's final verdict on one attempt: one row, absorbing. */

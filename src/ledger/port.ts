@@ -1,4 +1,5 @@
 import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
+import type { Principal } from '../trust/index.js';
 import type {
   AuditEntry,
   CaseRow,
@@ -8,7 +9,6 @@ import type {
   KindDefinition,
   NoteRow,
   OfferRow,
-  Principal,
   TaskRow,
   Withheld,
   WorkItem,

@@ -1,0 +1,2 @@
+export { defineContract } from './define.js';
+export type * from './model.js';

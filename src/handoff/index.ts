@@ -1,0 +1,1 @@
+export type { OfferReceiver, PeerClient } from './port.js';

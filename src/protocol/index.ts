@@ -1,0 +1,24 @@
+export {
+  A2A_VERSION,
+  AGENT_CARD_PATH,
+  CASE_METADATA,
+  CONTROL_MEDIA_TYPE,
+  DEFAULT_VENDOR,
+  ERROR_DOMAIN,
+  EVIDENCE_PATH,
+  EXTENSION_URI,
+  envelopeMediaType,
+  JSON_RPC_PATH,
+  JWKS_PATH,
+  RECEIPT_MEDIA_TYPE,
+  REJECTION_MEDIA_TYPE,
+  REST_PATH,
+} from './names.js';
+export {
+  type Artifact,
+  type Message,
+  type Part,
+  type Task,
+  type TaskState,
+  TERMINAL_TASK_STATES,
+} from './wire.js';

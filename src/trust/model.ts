@@ -1,0 +1,46 @@
+import type { JWK } from 'jose';
+import type { Principal } from './principal.js';
+
+/** A configured peer: who it is, by which key it is known, and what may pass between us. */
+export interface Peer {
+  readonly url: string;
+  /** RFC 7638 SHA-256 thumbprint of its signing key, base64url; pinned, so that a changed key stops everything. */
+  readonly key: string;
+  readonly tenant: string;
+  /** `name/version` of contracts that may pass between us, in either direction. */
+  readonly contracts: readonly string[];
+  /** Skills: the peer's that we may use, and ours that it may use. */
+  readonly skills: readonly string[];
+}
+
+export interface PeerDirectory {
+  /** By normalized URL. */
+  find(url: string): Peer | null;
+  list(): readonly Peer[];
+}
+
+/** Where the public keys of a peer come from; an implementation caches and bounds what it fetches. */
+export interface PeerKeySource {
+  /** @throws peer_unreachable */
+  keysOf(peerUrl: string, options?: { refresh?: boolean }): Promise<readonly JWK[]>;
+}
+
+/** This node as others know it. */
+export interface NodeIdentity {
+  readonly url: string;
+  readonly thumbprint: string;
+  /** What the JWKS endpoint serves: `{ keys: [...] }`, public parts only. */
+  jwks(): { keys: JWK[] };
+  /** A short-lived JWT for one audience; reused until a minute before it expires. */
+  tokenFor(audience: string): Promise<string>;
+  /** A compact JWS over the claims, `typ: holdfast-receipt+jwt`. */
+  signReceipt(claims: Record<string, unknown>): Promise<string>;
+}
+
+export interface Authenticator {
+  /**
+   * Who sent a request with this `Authorization` header.
+   * @throws unauthenticated whatever is wrong with it: the caller learns no more
+   */
+  authenticate(authorization: string | undefined): Promise<Principal>;
+}
