@@ -22,4 +22,5 @@ export {
 } from './ids.js';
 export { canonical, digestOf, type JsonObject, type JsonValue, sha256Hex } from './json.js';
 export { DEFAULT_LIMITS, type Limits } from './limits.js';
+export { type Logger, silentLogger } from './logger.js';
 export { AMOUNT_PATTERN, addAmounts, CURRENCY_PATTERN, compareAmounts, type Money } from './money.js';
