@@ -95,13 +95,10 @@ const agentUrl = z.string({ error: 'must be a URL' }).transform((value, context)
 const name = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be a name: letters, digits, . _ - (at most 64)');
 const path = z.string({ error: 'must be a file path' }).min(1, { error: 'must be a file path' });
 const contractId = text(
-  /^[a-z0-9][a-z0-9-]*\/[1-9]\d{0,5}$/,
+  /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*\/[1-9]\d{0,3}$/,
   'must be a contract id, name/version, such as refund-dispute/1',
 );
-const operation = text(
-  /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/,
-  'must be the name of an operation, such as refund',
-);
+const operation = text(/^[a-z][a-z0-9_.:-]{0,63}$/, 'must be the name of an operation, such as refund');
 const hostAndPort = text(
   /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/,
   'must be host:port, such as 127.0.0.1:4200',
