@@ -1,1 +1,14 @@
+export { EffectNotDone, runEffect } from './effects.js';
+export type {
+  AcceptedWork,
+  EffectInput,
+  HandOffInput,
+  HandOffResult,
+  HandoffHandler,
+  StatusPointer,
+} from './model.js';
 export type { OfferReceiver, PeerClient } from './port.js';
+export { createReceiver, type ReceivedContract, type ReceiverOptions } from './receiver.js';
+export { createSender, type Sender, type SenderOptions } from './sender.js';
+export { statusPointer } from './status.js';
+export { createWorker, type Worker } from './worker.js';
