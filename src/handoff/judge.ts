@@ -6,7 +6,6 @@ import {
   HoldfastError,
   isErrorCode,
   type Limits,
-  type Money,
 } from '../core/index.js';
 import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
 import {
@@ -100,7 +99,7 @@ export async function judgeContent(
   const { envelope } = offer;
   const { contract, handler } = standing.received;
   const facts = await checkContract(contract, envelope);
-  const constraints = narrow(envelope, contract, standing.case, standing.kind);
+  const constraints = agree(envelope, contract, standing.case, standing.kind);
   judgeArtifact(envelope);
   const evidence: VerifiedEvidence[] = [];
   for (const reference of envelope.references) {
@@ -157,18 +156,19 @@ function judgeArtifact({ artifact, references }: HandoffEnvelope): void {
 }
 
 /**
- * What will bound the new owner: never wider than what bound the old one or than the policy, and never missing what it had.
- * @throws constraint_invalid where the envelope claims a wider cap
+ * What the envelope and the contract agree on; the ledger keeps the narrower of this and what stood before.
+ * @throws constraint_invalid where the envelope claims a wider cap than the policy or an earlier agreement
  */
-function narrow(
+function agree(
   envelope: HandoffEnvelope,
   contract: Contract,
   row: CaseRow,
   kind: KindDefinition,
 ): Constraints {
-  const caps: Record<string, Money> = { ...row.constraints.caps };
-  for (const [operation, cap] of Object.entries(envelope.constraints.caps)) {
-    for (const bound of [kind.policy.caps[operation], row.constraints.caps[operation]]) {
+  const { caps, prohibitions } = envelope.constraints;
+  for (const [operation, cap] of Object.entries(caps)) {
+    for (const bounds of [kind.policy.caps, row.constraints.caps]) {
+      const bound = Object.hasOwn(bounds, operation) ? bounds[operation] : undefined;
       if (bound && (bound.currency !== cap.currency || compareAmounts(cap.amount, bound.amount) > 0)) {
         throw new HoldfastError('constraint_invalid', undefined, {
           fields: [
@@ -180,16 +180,8 @@ function narrow(
         });
       }
     }
-    caps[operation] = cap;
   }
-  const before = row.constraints.operations;
-  return {
-    caps,
-    prohibitions: [...new Set([...row.constraints.prohibitions, ...envelope.constraints.prohibitions])],
-    operations: before
-      ? contract.operations.filter((operation) => before.includes(operation))
-      : [...contract.operations],
-  };
+  return { caps, prohibitions, operations: contract.operations };
 }
 
 /** Evidence as a check or a worker reads it: the very bytes that were hashed, from this node's own store. */
