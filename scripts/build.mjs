@@ -18,6 +18,16 @@ function findCompiler() {
   }
 }
 
+function move(from, to) {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) return false;
+    throw error;
+  }
+}
+
 function build() {
   const compiler = findCompiler();
   if (compiler === null) {
@@ -25,6 +35,7 @@ function build() {
     return 1;
   }
   const made = join(root, `dist.${process.pid}`);
+  const old = `${made}.old`;
   const dist = join(root, 'dist');
   try {
     // The compiler's messages go to stderr: stdout belongs to the program that is started afterwards.
@@ -33,18 +44,13 @@ function build() {
       stdio: ['ignore', 2, 2],
     });
     if (run.status !== 0) return 1;
-    const old = `${made}.old`;
-    if (existsSync(dist)) renameSync(dist, old);
-    try {
-      renameSync(made, dist);
-    } catch (error) {
-      // Another build came first: its result is as good as ours.
-      if (!existsSync(dist)) throw error;
-    }
-    rmSync(old, { recursive: true, force: true });
+    // Where another build does the same at this moment, one of these finds nothing to move, or finds the other's result
+    // in place: that one is as good as ours.
+    move(dist, old);
+    if (!move(made, dist) && !existsSync(dist)) throw new Error('dist/ could not be put in place');
     return 0;
   } finally {
-    rmSync(made, { recursive: true, force: true });
+    for (const path of [made, old]) rmSync(path, { recursive: true, force: true });
   }
 }
 
