@@ -5,10 +5,11 @@ export type {
   HandOffInput,
   HandOffResult,
   HandoffHandler,
+  ReceivedContract,
   StatusPointer,
 } from './model.js';
 export type { OfferReceiver, PeerClient } from './port.js';
-export { createReceiver, type ReceivedContract, type ReceiverOptions } from './receiver.js';
+export { createReceiver, type ReceiverOptions } from './receiver.js';
 export { createSender, type Sender, type SenderOptions } from './sender.js';
 export { statusPointer } from './status.js';
 export { createWorker, type Worker } from './worker.js';

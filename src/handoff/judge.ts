@@ -23,7 +23,7 @@ import {
 } from '../ledger/index.js';
 import { mayPass, type PeerDirectory } from '../trust/index.js';
 import { ContractRefusal, type Delivery } from './answers.js';
-import type { ReceivedContract } from './receiver.js';
+import type { ReceivedContract } from './model.js';
 
 /** An offer whose document has been read. */
 export interface OfferInHand extends Delivery {

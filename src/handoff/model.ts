@@ -1,4 +1,4 @@
-import type { AcceptanceCheck, VerifiedEvidence } from '../contract/index.js';
+import type { AcceptanceCheck, Contract, VerifiedEvidence } from '../contract/index.js';
 import type { CaseRef, ErrorCode, FieldError, Money } from '../core/index.js';
 import type { CaseFile, HandoffEnvelope } from '../envelope/index.js';
 import type { EffectRow, NoteRow, OfferRow, WorkItem } from '../ledger/index.js';
@@ -89,4 +89,10 @@ export interface AcceptedWork {
 export interface HandoffHandler {
   readonly check?: AcceptanceCheck;
   readonly work?: (work: AcceptedWork) => Promise<void>;
+}
+
+/** A contract that this node accepts handoffs under, with the node's own side of it. */
+export interface ReceivedContract {
+  readonly contract: Contract;
+  readonly handler: HandoffHandler;
 }

@@ -1,4 +1,3 @@
-import type { Contract } from '../contract/index.js';
 import {
   type Clock,
   ERROR_TABLE,
@@ -26,14 +25,8 @@ import {
 } from './answers.js';
 import { judgeContent, judgeStanding, type OfferInHand } from './judge.js';
 import { Lanes } from './lanes.js';
-import type { HandoffHandler } from './model.js';
+import type { ReceivedContract } from './model.js';
 import type { OfferReceiver } from './port.js';
-
-/** A contract that this node accepts handoffs under, with the node's own side of it. */
-export interface ReceivedContract {
-  readonly contract: Contract;
-  readonly handler: HandoffHandler;
-}
 
 export interface ReceiverOptions {
   readonly identity: NodeIdentity;

@@ -4,8 +4,7 @@ import type { EvidenceStore } from '../evidence/index.js';
 import type { LedgerStore, WorkItem } from '../ledger/index.js';
 import { runEffect } from './effects.js';
 import { verifiedEvidence } from './judge.js';
-import type { AcceptedWork, EffectInput } from './model.js';
-import type { ReceivedContract } from './receiver.js';
+import type { AcceptedWork, EffectInput, ReceivedContract } from './model.js';
 
 export interface WorkerOptions {
   readonly self: string;
