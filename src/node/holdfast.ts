@@ -86,6 +86,8 @@ export interface Holdfast {
   ): Promise<EvidenceArtifact>;
   /** Whether a peer is who the configuration says and takes this contract. @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing */
   checkPeer(url: string, contract: string): Promise<void>;
+  /** Whether this agent's own node answers, from which a receiver fetches evidence. @throws peer_unreachable */
+  checkServing(): Promise<void>;
   /** Offers a case to another agent and waits for its decision; this agent stays the owner until the acceptance is verified. */
   handOff(input: HandOffInput): Promise<HandOffResult>;
   /** Delivers the identical bytes of an open offer again, or says how it was decided. @throws offer_unknown */

@@ -104,7 +104,7 @@ function addSend(group: Command, session: Session): void {
         const evidence = [...stored];
         for (const file of files) {
           const { artifact } = await storeEvidenceFile(holdfast, file, {
-            artifactId: `${ref.caseId}.${file.filename}`.replace(/[^A-Za-z0-9._-]/g, '-').slice(0, 128),
+            artifactId: `${ref.caseId}.${file.filename}`.replace(/[^A-Za-z0-9_-]/g, '-').slice(0, 128),
             redact: options.redact === true,
             warn: (message) => session.warn(message),
           });
