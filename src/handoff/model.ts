@@ -1,0 +1,98 @@
+import type { AcceptanceCheck, Contract, VerifiedEvidence } from '../contract/index.js';
+import type { CaseRef, ErrorCode, FieldError, Money } from '../core/index.js';
+import type { CaseFile, HandoffEnvelope } from '../envelope/index.js';
+import type { EffectRow, NoteRow, OfferRow, WorkItem } from '../ledger/index.js';
+
+/** One handover as its sender asks for it. */
+export interface HandOffInput {
+  readonly ref: CaseRef;
+  /** The case's source record; redaction decides what of it leaves. */
+  readonly caseFile: CaseFile;
+  /** URL of the agent that is to own the case. */
+  readonly to: string;
+  /** `name/version` */
+  readonly contract: string;
+  /** Artifacts in this node's evidence store; the latest version where none is named. */
+  readonly evidence: readonly { readonly artifactId: string; readonly version?: number }[];
+  /** Until when the receiver may accept, milliseconds from now; default: the kind's limit. */
+  readonly acceptWithinMs?: number;
+  /** W3C traceparent to continue; a new trace where absent. */
+  readonly traceparent?: string;
+}
+
+/**
+ * `open`: not decided as far as we know. The sender is still the owner; `resend` delivers the identical bytes, a restart does so too.
+ */
+export type HandOffResult =
+  | {
+      readonly state: 'accepted';
+      readonly offer: OfferRow;
+      readonly owner: string;
+      readonly epoch: number;
+      readonly workItem: string;
+    }
+  | {
+      readonly state: 'rejected';
+      readonly offer: OfferRow;
+      readonly code: string;
+      readonly reason: string;
+      readonly fields: readonly FieldError[];
+      readonly retryable: boolean;
+      readonly hint: string | null;
+    }
+  | { readonly state: 'withdrawn' | 'expired'; readonly offer: OfferRow }
+  | {
+      readonly state: 'open';
+      readonly offer: OfferRow;
+      readonly problem: ErrorCode;
+      readonly reason: string;
+    };
+
+/** All that a former owner can tell a customer. */
+export interface StatusPointer {
+  readonly case_id: string;
+  readonly root: string;
+  readonly status: 'owned_here' | 'handed_off' | 'closed';
+  readonly owner: string;
+}
+
+export interface EffectInput<T> {
+  readonly ref: CaseRef;
+  readonly epoch: number;
+  /** Names one logical effect of the case, such as `refund-pay_B`; the target gets it as its idempotency key. */
+  readonly key: string;
+  readonly operation: string;
+  readonly amount?: Money;
+  /** Makes the outside call. Throw {@link EffectNotDone} only when it is proved not to have happened. */
+  readonly perform: (idempotencyKey: string) => Promise<T>;
+  /** The target's record of it, kept in the ledger, such as a refund id. */
+  readonly outcome?: (result: T) => string;
+}
+
+/** What an accepted handoff gives the receiver to work with; every write carries the epoch of the acceptance. */
+export interface AcceptedWork {
+  readonly item: WorkItem;
+  readonly ref: CaseRef;
+  readonly epoch: number;
+  readonly envelope: HandoffEnvelope;
+  readonly evidence: readonly VerifiedEvidence[];
+  note(text: string): Promise<NoteRow>;
+  effect<T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>): Promise<{ row: EffectRow; result: T }>;
+  done(result?: unknown): Promise<WorkItem>;
+  fail(result?: unknown): Promise<WorkItem>;
+}
+
+/**
+ * A node's side of a contract. `check` sees the offer before acceptance and may compare it with the node's own records;
+ * `work` runs after the acceptance has committed, and again after a crash until the work item is settled.
+ */
+export interface HandoffHandler {
+  readonly check?: AcceptanceCheck;
+  readonly work?: (work: AcceptedWork) => Promise<void>;
+}
+
+/** A contract that this node accepts handoffs under, with the node's own side of it. */
+export interface ReceivedContract {
+  readonly contract: Contract;
+  readonly handler: HandoffHandler;
+}

@@ -1,0 +1,1 @@
+export { openEvidenceFiles } from './files/evidence-files.js';
