@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { VERSION } from '../node/index.js';
 import { addAudit } from './commands/audit.js';
 import { addCase } from './commands/case.js';
 import { addConfig } from './commands/config.js';
@@ -40,7 +40,7 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
   const session = new Session(io);
   const program = new Command('holdfast')
     .description('Move responsibility between A2A agents without dropping it and without doubling it.')
-    .version(packageVersion())
+    .version(VERSION)
     .showHelpAfterError('(--help shows how it is used)')
     .addHelpText(
       'after',
@@ -82,8 +82,4 @@ function guard(command: Command, io: Io): void {
 
 function wantsJson(argv: readonly string[]): boolean {
   return argv.includes('--json');
-}
-
-function packageVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
