@@ -14,7 +14,7 @@ import { addKind } from './commands/kind.js';
 import { addPeerCommands } from './commands/peer.js';
 import { addServe } from './commands/serve.js';
 import { addWork } from './commands/work.js';
-import { type ExitCode, EXIT } from './exit-codes.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
 import { type Io, processIo } from './io.js';
 import { Session } from './run.js';
 
@@ -68,15 +68,13 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
 
 /** Commander would end the process and write to the real streams. */
 function guard(command: Command, io: Io): void {
-  command
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => io.out(text),
-      writeErr: (text) => io.err(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'holdfast: ')),
-      getOutHasColors: () => io.color,
-      getErrHasColors: () => false,
-    });
+  command.exitOverride().configureOutput({
+    writeOut: (text) => io.out(text),
+    writeErr: (text) => io.err(text),
+    outputError: (text, write) => write(text.replace(/^error: /, 'holdfast: ')),
+    getOutHasColors: () => io.color,
+    getErrHasColors: () => false,
+  });
   for (const sub of command.commands) guard(sub, io);
 }
 

@@ -143,7 +143,10 @@ function fetchPolicyOf({ network }: Config): FetchPolicy {
 }
 
 /** Only a configured peer gets a token, and only for evidence that it serves itself. */
-function authorizationFor(identity: NodeIdentity, peers: PeerDirectory): (url: string) => Promise<string | null> {
+function authorizationFor(
+  identity: NodeIdentity,
+  peers: PeerDirectory,
+): (url: string) => Promise<string | null> {
   return async (url) => {
     const peer = peers.list().find((one) => url.startsWith(`${one.url}${EVIDENCE_PATH}/`));
     return peer ? `Bearer ${await identity.tokenFor(peer.url)}` : null;

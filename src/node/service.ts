@@ -87,7 +87,10 @@ export class Service {
   }
 }
 
-async function listenOn(server: NodeServer, listen: { host: string; port: number }): Promise<{ port: number }> {
+async function listenOn(
+  server: NodeServer,
+  listen: { host: string; port: number },
+): Promise<{ port: number }> {
   try {
     return await server.listen(listen);
   } catch (cause) {
@@ -115,7 +118,10 @@ function warnOfUnreachableUrl(
   const local = loopbackAddress(url);
   if (local === null) return;
   if (!loopbackAddress(`http://${bracketed(listening.host)}`)) {
-    logger.warn({ url, ...listening }, 'this node listens for other machines, but its url means nothing there');
+    logger.warn(
+      { url, ...listening },
+      'this node listens for other machines, but its url means nothing there',
+    );
   } else if (!local.endsWith(`:${listening.port}`)) {
     logger.warn({ url, ...listening }, 'peers reach this node at its url, which names another port');
   }
