@@ -73,7 +73,8 @@ function summarizeWithoutPersonalData(
   });
 }
 
-function pickLoggable(contract: Contract, facts: Redacted['facts']): Record<string, JsonValue> {
+/** Fact values that the contract lets into audit and logs. */
+export function loggableOf(contract: Contract, facts: HandoffEnvelope['facts']): Record<string, JsonValue> {
   const loggable = facts.filter((fact) => contract.facts[fact.key]?.loggable === true);
   return Object.fromEntries(loggable.map((fact) => [fact.key, fact.value]));
 }
@@ -119,7 +120,7 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     canonical: text,
     digest: sha256Hex(text),
     withheld,
-    loggable: pickLoggable(contract, fields.facts),
+    loggable: loggableOf(contract, fields.facts),
   };
 }
 
