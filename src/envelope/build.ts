@@ -73,8 +73,11 @@ function summarizeWithoutPersonalData(
   });
 }
 
-/** Fact values that the contract lets into audit and logs. */
-export function loggableOf(contract: Contract, facts: HandoffEnvelope['facts']): Record<string, JsonValue> {
+/** The fact values that the contract lets into audit and logs, by key. */
+export function loggableOf(
+  { facts }: Pick<HandoffEnvelope, 'facts'>,
+  contract: Contract,
+): Record<string, JsonValue> {
   const loggable = facts.filter((fact) => contract.facts[fact.key]?.loggable === true);
   return Object.fromEntries(loggable.map((fact) => [fact.key, fact.value]));
 }
@@ -120,7 +123,7 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     canonical: text,
     digest: sha256Hex(text),
     withheld,
-    loggable: loggableOf(contract, fields.facts),
+    loggable: loggableOf(fields, contract),
   };
 }
 

@@ -13,9 +13,9 @@ export { type BuildInput, type BuiltEnvelope, buildEnvelope, loggableOf } from '
 export { type CaseFile, parseCaseFile } from './case-file.js';
 export { renderJsonSchemas } from './json-schemas.js';
 export type * from './model.js';
-export { buildOfferMessage, type OfferKey, readOffer, readOfferKey } from './offer.js';
+export { buildOfferMessage, type OfferKey, readOffer, readOfferKey, readStoredEnvelope } from './offer.js';
 export { findPersonalData, redactText } from './privacy.js';
 export { type Redacted, redact } from './redact.js';
-export { createEnvelopeRegistry, type EnvelopeRegistry, readStoredEnvelope } from './registry.js';
+export { createEnvelopeRegistry, type EnvelopeRegistry } from './registry.js';
 export { summarize } from './summarize.js';
 export { envelopeV2 } from './v2/index.js';

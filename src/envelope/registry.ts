@@ -1,12 +1,14 @@
 import { HoldfastError } from '../core/index.js';
 import { bareMediaType, DEFAULT_VENDOR, envelopeMediaType, envelopeVersionOf } from '../protocol/index.js';
-import type { EnvelopeCodec, HandoffEnvelope } from './model.js';
+import type { EnvelopeCodec } from './model.js';
 
 /** The envelope versions a node reads, side by side; each is one codec. */
 export interface EnvelopeRegistry {
   /** What this node sends: the highest version. */
   readonly current: EnvelopeCodec;
   readonly vendor: string;
+  /** Of `current`. */
+  readonly mediaType: string;
   /** Highest version first; what skills that take handoffs list in `inputModes`. */
   readonly mediaTypes: readonly string[];
   /** `null`: not an envelope at all. */
@@ -29,17 +31,10 @@ export function createEnvelopeRegistry(
   return {
     current,
     vendor,
+    mediaType: envelopeMediaType(current.version, vendor),
     mediaTypes: sorted.map((codec) => envelopeMediaType(codec.version, vendor)),
     find: (mediaType) =>
       byMediaType.get(bareMediaType(mediaType)) ??
       (envelopeVersionOf(mediaType, vendor) === null ? null : 'unknown_version'),
   };
-}
-
-/** An envelope out of a ledger: canonical JSON that passed a codec of this registry when it came. @throws version_unknown */
-export function readStoredEnvelope(text: string, registry: EnvelopeRegistry): HandoffEnvelope {
-  const value = JSON.parse(text) as { version: number };
-  const codec = registry.find(envelopeMediaType(value.version, registry.vendor));
-  if (codec === null || codec === 'unknown_version') throw new HoldfastError('version_unknown');
-  return codec.parse(value);
 }

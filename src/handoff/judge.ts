@@ -143,7 +143,7 @@ export async function judgeContent(
       throw new ContractRefusal(verdict);
     }
   }
-  return { constraints, loggable: loggableOf(contract, envelope.facts) };
+  return { constraints, loggable: loggableOf(envelope, contract) };
 }
 
 /** The named artifact must be one of the references, in that version, with that digest: newer or older bytes under the same prose are not it. */

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/index.js';
 import { HoldfastError, type JsonObject, type JsonValue } from '../core/index.js';
 import type { EnvelopeRegistry } from '../envelope/index.js';
-import { EXTENSION_URI, envelopeMediaType } from '../protocol/index.js';
+import { EXTENSION_URI } from '../protocol/index.js';
 import { mayPass, type Peer, type PeerKeySource, pinnedKeyOf } from '../trust/index.js';
 import type { PeerClient } from './port.js';
 
@@ -22,7 +22,7 @@ export async function checkPeer(
   }
   await pinnedKeyOf(peer, deps.keys);
   const card = await deps.client.card(peer.url);
-  const mediaType = envelopeMediaType(deps.envelopes.current.version, deps.envelopes.vendor);
+  const { mediaType } = deps.envelopes;
   const extensions = list((card.capabilities as JsonObject | undefined)?.extensions);
   if (!extensions.some((extension) => extension.uri === EXTENSION_URI)) {
     throw incompatible(peer, `does not declare the extension ${EXTENSION_URI}`);
