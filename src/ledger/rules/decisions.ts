@@ -1,9 +1,9 @@
-import { type AcceptanceKey, type CaseRef, HoldfastError, toUtc } from '../../core/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, sha256Hex, toUtc } from '../../core/index.js';
 import type { Principal } from '../../trust/index.js';
 import type { AuditFact, CaseRow, DecisionRow, OfferRow, TaskRow, WorkItem } from '../model.js';
 import type { AcceptCommand, AcceptResult, DecideResult, DecisionTask, RejectCommand } from '../port.js';
 import { inFlight } from './effects.js';
-import { atEpoch, attemptOf, loggableData } from './facts.js';
+import { atEpoch, attemptOf, boundsOf, loggableData } from './facts.js';
 import { isOpen, offerRow } from './offers.js';
 import { judgeOwnership } from './ownership.js';
 import { narrow } from './policy.js';
@@ -125,6 +125,8 @@ function acceptance(
       workId: work.id,
       taskId: task.id,
       tokenId: principal.tokenId,
+      answer: sha256Hex(command.answer),
+      bounds: boundsOf(to),
       superseded: superseded.map((item) => item.id),
       loggable: command.loggable,
     },
@@ -169,7 +171,12 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
           ...(epoch === null ? {} : atEpoch(epoch)),
           rule: code,
           digest,
-          data: { taskId: task.id, tokenId: principal.tokenId, particulars: loggableData(command.data) },
+          data: {
+            taskId: task.id,
+            tokenId: principal.tokenId,
+            answer: sha256Hex(command.answer),
+            particulars: loggableData(command.data),
+          },
         },
       ],
     },
