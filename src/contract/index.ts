@@ -1,2 +1,11 @@
+import { refundDispute } from './contracts/refund-dispute.js';
+import type { Contract } from './model.js';
+
+export { type ContractSubject, checkContract } from './check.js';
 export { defineContract } from './define.js';
 export type * from './model.js';
+export { accept, reject } from './verdict.js';
+export { refundDispute };
+
+/** What a node offers without a contract file of its own. */
+export const BUILT_IN_CONTRACTS: readonly Contract[] = [refundDispute];

@@ -11,6 +11,8 @@ export interface FactRule {
   readonly sources?: readonly string[];
   /** Whether the value may be written to audit and logs. */
   readonly loggable?: boolean;
+  /** The value may hold personal data, because the purpose needs it: it is not scanned, not summarised and never loggable. */
+  readonly personal?: boolean;
   /** Why this crosses as a value and not as a reference, or the other way round; recorded for review. */
   readonly why: string;
 }

@@ -24,3 +24,5 @@ export { canonical, digestOf, type JsonObject, type JsonValue, sha256Hex } from 
 export { DEFAULT_LIMITS, type Limits } from './limits.js';
 export { type Logger, silentLogger } from './logger.js';
 export { AMOUNT_PATTERN, addAmounts, CURRENCY_PATTERN, compareAmounts, type Money } from './money.js';
+export { type JsonProblem, parseStrictJson } from './strict-json.js';
+export { parseUtc, UTC_PATTERN } from './time.js';

@@ -1,3 +1,6 @@
+export { classifyMessage, isEnvelopePart, type MessageClass } from './classify.js';
+export { bareMediaType, envelopeVersionOf } from './media-type.js';
+export { parseMessage } from './message.js';
 export {
   A2A_VERSION,
   AGENT_CARD_PATH,
