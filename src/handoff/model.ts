@@ -1,4 +1,4 @@
-import type { AcceptanceCheck, VerifiedEvidence } from '../contract/index.js';
+import type { AcceptanceCheck, Contract, VerifiedEvidence } from '../contract/index.js';
 import type { CaseRef, ErrorCode, FieldError, Money } from '../core/index.js';
 import type { CaseFile, HandoffEnvelope } from '../envelope/index.js';
 import type { EffectRow, NoteRow, OfferRow, WorkItem } from '../ledger/index.js';
@@ -24,7 +24,13 @@ export interface HandOffInput {
  * `open`: not decided as far as we know. The sender is still the owner; `resend` delivers the identical bytes, a restart does so too.
  */
 export type HandOffResult =
-  | { readonly state: 'accepted'; readonly offer: OfferRow; readonly owner: string; readonly epoch: number; readonly workItem: string }
+  | {
+      readonly state: 'accepted';
+      readonly offer: OfferRow;
+      readonly owner: string;
+      readonly epoch: number;
+      readonly workItem: string;
+    }
   | {
       readonly state: 'rejected';
       readonly offer: OfferRow;
@@ -35,7 +41,12 @@ export type HandOffResult =
       readonly hint: string | null;
     }
   | { readonly state: 'withdrawn' | 'expired'; readonly offer: OfferRow }
-  | { readonly state: 'open'; readonly offer: OfferRow; readonly problem: ErrorCode; readonly reason: string };
+  | {
+      readonly state: 'open';
+      readonly offer: OfferRow;
+      readonly problem: ErrorCode;
+      readonly reason: string;
+    };
 
 /** All that a former owner can tell a customer. */
 export interface StatusPointer {
@@ -78,4 +89,10 @@ export interface AcceptedWork {
 export interface HandoffHandler {
   readonly check?: AcceptanceCheck;
   readonly work?: (work: AcceptedWork) => Promise<void>;
+}
+
+/** A contract that this node accepts handoffs under, with the node's own side of it. */
+export interface ReceivedContract {
+  readonly contract: Contract;
+  readonly handler: HandoffHandler;
 }

@@ -39,6 +39,7 @@ export interface KindDefinition {
   };
 }
 
+/** A case as the ledger holds it: one owner at one epoch. */
 export interface CaseRow {
   readonly ref: CaseRef;
   readonly kind: string;
@@ -76,6 +77,7 @@ export interface Withheld {
   readonly rule: string;
 }
 
+/** One attempt to hand one case to one agent, as its sender's ledger holds it. */
 export interface OfferRow {
   readonly key: AcceptanceKey;
   readonly ref: CaseRef;
@@ -139,6 +141,7 @@ export interface WorkItem {
   readonly settledAt: string | null;
 }
 
+/** A write to a case inside the ledger; it changes nothing outside. */
 export interface NoteRow {
   readonly id: string;
   readonly ref: CaseRef;
@@ -151,6 +154,7 @@ export interface NoteRow {
 /** started -> done | failed | unknown; unknown -> done | failed; failed is proved not to have happened. */
 export type EffectState = 'started' | 'done' | 'failed' | 'unknown';
 
+/** A side effect on a business system. */
 export interface EffectRow {
   readonly ref: CaseRef;
   /** Without the epoch: unique on the case over all epochs and owners, and the target's idempotency key. */

@@ -67,6 +67,8 @@ export interface AcceptCommand {
   readonly hops: readonly string[];
   readonly tasksLeft: number;
   readonly envelope: string;
+  /** Id of the work item, minted by the receiver because the answer names it. */
+  readonly workId: string;
   readonly answer: string;
   readonly task: DecisionTask;
   readonly principal: Principal;

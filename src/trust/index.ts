@@ -1,2 +1,7 @@
-export type * from './model.js';
+export { createAuthenticator } from './authenticator.js';
+export { createNodeIdentity, generateNodeKey } from './identity.js';
+export { pinnedKeyOf } from './keys.js';
+export type { Authenticator, NodeIdentity, Peer, PeerDirectory, PeerKeySource } from './model.js';
+export { createPeerDirectory, mayPass } from './peers.js';
 export type { Principal } from './principal.js';
+export { verifyReceipt } from './receipts.js';

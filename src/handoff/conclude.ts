@@ -1,0 +1,118 @@
+import { type AcceptanceKey, HoldfastError } from '../core/index.js';
+import { parseReceiptPart, parseRejectionPart, type ReceiptClaims } from '../envelope/index.js';
+import type { LedgerStore, OfferRow } from '../ledger/index.js';
+import { RECEIPT_MEDIA_TYPE, REJECTION_MEDIA_TYPE, type Task } from '../protocol/index.js';
+import { type PeerDirectory, type PeerKeySource, verifyReceipt } from '../trust/index.js';
+import { answerPart } from './answers.js';
+import type { HandOffResult } from './model.js';
+
+export interface ConcludeOptions {
+  readonly ledger: LedgerStore;
+  readonly peers: PeerDirectory;
+  readonly keys: PeerKeySource;
+}
+
+/** What the ledger holds about an offer; null while it is open. */
+export async function concludeFromLedger(
+  offer: OfferRow,
+  ledger: LedgerStore,
+): Promise<HandOffResult | null> {
+  switch (offer.state) {
+    case 'intended':
+    case 'offered':
+    case 'in_doubt':
+      return null;
+    case 'withdrawn':
+    case 'expired':
+      return { state: offer.state, offer };
+    case 'accepted': {
+      const decision = await ledger.findDecision(offer.key);
+      const part = parseReceiptPart(JSON.parse(decision?.answer ?? 'null'));
+      return { state: 'accepted', offer, owner: offer.toAgent, epoch: part.epoch, workItem: part.work_item };
+    }
+    case 'rejected': {
+      const decision = await ledger.findDecision(offer.key);
+      const part = parseRejectionPart(JSON.parse(decision?.answer ?? 'null'));
+      const { code, reason, fields, retryable, hint } = part;
+      return { state: 'rejected', offer, code, reason, fields, retryable, hint: hint ?? null };
+    }
+  }
+}
+
+/**
+ * What the receiver's task says, held against the ledger that both share: a receipt is verified and kept, a stored rejection is read
+ * back, a rejection that closes nothing makes the sender withdraw.
+ * @throws receipt_invalid, peer_error: the answer proves nothing, the offer is as it was
+ */
+export async function concludeFromTask(
+  offer: OfferRow,
+  task: Task,
+  options: ConcludeOptions,
+  withdraw: (key: AcceptanceKey, reason: string) => Promise<HandOffResult>,
+): Promise<HandOffResult> {
+  const { ledger } = options;
+  if (task.status.state === 'TASK_STATE_COMPLETED') {
+    const part = parseReceiptPart(answerPart(task, RECEIPT_MEDIA_TYPE));
+    const peer = options.peers.find(offer.toAgent);
+    if (!peer) throw new HoldfastError('peer_unknown', `The peer ${offer.toAgent} is not configured.`);
+    const { claims, key } = await verifyReceipt(part.receipt, peer, options.keys);
+    checkClaims(claims, offer);
+    const kept = await ledger.recordReceipt({
+      key: offer.key,
+      receipt: part.receipt,
+      receiptKey: JSON.stringify(key),
+    });
+    return {
+      state: 'accepted',
+      offer: kept,
+      owner: offer.toAgent,
+      epoch: claims.new_epoch,
+      workItem: part.work_item,
+    };
+  }
+  if (task.status.state === 'TASK_STATE_REJECTED') {
+    const part = parseRejectionPart(answerPart(task, REJECTION_MEDIA_TYPE));
+    if (!part.final) {
+      // It closes nothing at the receiver, and these bytes will never be read otherwise: take the offer back.
+      const closed = await withdraw(offer.key, part.code);
+      if (closed.state === 'accepted') return closed;
+      const { code, reason, fields, retryable, hint } = part;
+      return { state: 'rejected', offer: closed.offer, code, reason, fields, retryable, hint: hint ?? null };
+    }
+    const current = await ledger.getOffer(offer.key);
+    const decided = current && (await concludeFromLedger(current, ledger));
+    if (decided) return decided;
+    throw new HoldfastError(
+      'peer_error',
+      'The receiver says that it stored a rejection, and the shared ledger has none.',
+    );
+  }
+  throw new HoldfastError(
+    'peer_error',
+    `The receiver answered an offer with a task in ${task.status.state}.`,
+  );
+}
+
+/** A receipt must be about exactly this offer: a good signature over something else releases nothing. */
+function checkClaims(claims: ReceiptClaims, offer: OfferRow): void {
+  const expected = {
+    iss: offer.toAgent,
+    root: offer.ref.root,
+    case_id: offer.ref.caseId,
+    handoff_id: offer.key.handoffId,
+    attempt: offer.key.attempt,
+    from_agent: offer.key.sender,
+    to_agent: offer.toAgent,
+    old_epoch: offer.epoch,
+    new_epoch: offer.epoch + 1,
+    digest: offer.digest,
+  };
+  const wrong = Object.entries(expected).filter(
+    ([name, value]) => claims[name as keyof ReceiptClaims] !== value,
+  );
+  if (wrong.length > 0) {
+    throw new HoldfastError('receipt_invalid', 'The receipt is about another offer.', {
+      fields: wrong.map(([path]) => ({ path, problem: 'is not that of the offer' })),
+    });
+  }
+}

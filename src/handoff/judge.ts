@@ -1,0 +1,206 @@
+import { type Contract, checkContract, type OfferView, type VerifiedEvidence } from '../contract/index.js';
+import {
+  type Clock,
+  compareAmounts,
+  ERROR_TABLE,
+  HoldfastError,
+  isErrorCode,
+  type Limits,
+} from '../core/index.js';
+import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
+import {
+  type EvidenceArtifact,
+  type EvidenceDownloader,
+  type EvidenceStore,
+  receiveEvidence,
+} from '../evidence/index.js';
+import {
+  type CaseRow,
+  type Constraints,
+  judgeOwnership,
+  type KindDefinition,
+  type LedgerStore,
+} from '../ledger/index.js';
+import { mayPass, type PeerDirectory } from '../trust/index.js';
+import { ContractRefusal, type Delivery } from './answers.js';
+import type { ReceivedContract } from './model.js';
+
+/** An offer whose document has been read. */
+export interface OfferInHand extends Delivery {
+  readonly envelope: HandoffEnvelope;
+  readonly canonical: string;
+}
+
+export interface JudgeOptions {
+  readonly ledger: LedgerStore;
+  readonly peers: PeerDirectory;
+  readonly evidence: { readonly store: EvidenceStore; readonly downloader: EvidenceDownloader };
+  readonly limits: Limits;
+  readonly clock: Clock;
+  received(contract: string): ReceivedContract | null;
+}
+
+/** What stands behind an offer, once permission, chain and ownership have been looked at. */
+export interface Standing {
+  readonly received: ReceivedContract;
+  readonly kind: KindDefinition;
+  readonly case: CaseRow;
+}
+
+/** Permission, chain limits, owner, epoch and time: from configuration and ledger, without the network. @throws the rejection's code */
+export async function judgeStanding(offer: OfferInHand, options: JudgeOptions): Promise<Standing> {
+  const { envelope, principal, ref } = offer;
+  const received = options.received(envelope.contract);
+  if (!received) throw new HoldfastError('contract_unknown');
+  if (received.contract.skill.id !== envelope.skill) throw new HoldfastError('skill_unknown');
+  const peer = options.peers.find(principal.agent);
+  if (!peer || !mayPass(peer, envelope.contract, envelope.skill)) throw new HoldfastError('peer_not_allowed');
+  const kind = await options.ledger.getKind(ref.tenant, envelope.kind);
+  if (!kind) throw new HoldfastError('kind_unknown');
+  if (!kind.contracts.includes(envelope.contract)) {
+    throw new HoldfastError('contract_unknown', 'The kind of case is not handed over under this contract.');
+  }
+  const row = await options.ledger.getCase(ref);
+  const refusal = judgeOwnership(row, envelope.epoch, principal.agent);
+  if (refusal) throw new HoldfastError(refusal.code, refusal.message, { data: refusal.data });
+  if (!row || row.kind !== envelope.kind)
+    throw new HoldfastError('kind_unknown', 'The case is of another kind.');
+  judgeChain(envelope, row, kind);
+  if (options.clock.now() > new Date(envelope.accept_by)) throw new HoldfastError('offer_expired');
+  return { received, kind, case: row };
+}
+
+function judgeChain(envelope: HandoffEnvelope, row: CaseRow, kind: KindDefinition): void {
+  const { hops, tasks_left: tasksLeft } = envelope.chain;
+  const expected = [...row.hops, envelope.from_agent];
+  if (hops.length !== expected.length || hops.some((hop, i) => hop !== expected[i])) {
+    throw new HoldfastError('chain_limit', 'The chain is not the one the ledger holds.', {
+      fields: [{ path: 'chain.hops', problem: 'differs from the ledger' }],
+    });
+  }
+  if (hops.length > kind.limits.maxHops) {
+    throw new HoldfastError('chain_limit', undefined, {
+      data: { hops: hops.length, max: kind.limits.maxHops },
+    });
+  }
+  if (tasksLeft < 1 || tasksLeft > row.tasksLeft) {
+    throw new HoldfastError('chain_limit', undefined, {
+      data: { tasks_left: tasksLeft, max: row.tasksLeft },
+    });
+  }
+}
+
+/** The contract, the evidence and the acceptance checks. Only evidence needs the network, so it comes after all that does not. */
+export async function judgeContent(
+  offer: OfferInHand,
+  standing: Standing,
+  options: JudgeOptions,
+): Promise<{ constraints: Constraints; loggable: Record<string, unknown> }> {
+  const { envelope } = offer;
+  const { contract, handler } = standing.received;
+  const facts = await checkContract(contract, envelope);
+  const constraints = agree(envelope, contract, standing.case, standing.kind);
+  judgeArtifact(envelope);
+  const evidence: VerifiedEvidence[] = [];
+  for (const reference of envelope.references) {
+    const artifact = await receiveEvidence(reference, {
+      downloader: options.evidence.downloader,
+      store: options.evidence.store,
+      limits: options.limits,
+      now: options.clock.now(),
+    });
+    evidence.push(
+      verifiedEvidence(
+        { ...artifact, artifactId: reference.artifact_id, version: reference.version },
+        options.evidence.store,
+      ),
+    );
+  }
+  const view: OfferView = {
+    caseId: envelope.case_id,
+    root: envelope.root,
+    fromAgent: envelope.from_agent,
+    epoch: envelope.epoch,
+    facts,
+    envelope: { ...envelope },
+    evidence,
+  };
+  for (const check of [contract.accept, handler.check]) {
+    const verdict = await check?.(view);
+    if (verdict?.verdict === 'reject') {
+      if (!isErrorCode(verdict.code) && contract.codes?.[verdict.code] === undefined) {
+        throw new HoldfastError(
+          'internal',
+          `The check of ${contract.id} used the undeclared code ${verdict.code}.`,
+        );
+      }
+      if (isErrorCode(verdict.code) && ERROR_TABLE[verdict.code].cls !== 'rejection') {
+        throw new HoldfastError(
+          'internal',
+          `The check of ${contract.id} used ${verdict.code}, which is no rejection.`,
+        );
+      }
+      throw new ContractRefusal(verdict);
+    }
+  }
+  return { constraints, loggable: loggableOf(envelope, contract) };
+}
+
+/** The named artifact must be one of the references, in that version, with that digest: newer or older bytes under the same prose are not it. */
+function judgeArtifact({ artifact, references }: HandoffEnvelope): void {
+  if (!artifact) return;
+  const sameId = references.filter((reference) => reference.artifact_id === artifact.id);
+  const same = sameId.find((reference) => reference.version === artifact.version);
+  if (!same) throw new HoldfastError('evidence_version');
+  if (same.sha256 !== artifact.digest) throw new HoldfastError('evidence_hash_mismatch');
+}
+
+/**
+ * What the envelope and the contract agree on; the ledger keeps the narrower of this and what stood before.
+ * @throws constraint_invalid where the envelope claims a wider cap than the policy or an earlier agreement
+ */
+function agree(
+  envelope: HandoffEnvelope,
+  contract: Contract,
+  row: CaseRow,
+  kind: KindDefinition,
+): Constraints {
+  const { caps, prohibitions } = envelope.constraints;
+  for (const [operation, cap] of Object.entries(caps)) {
+    for (const bounds of [kind.policy.caps, row.constraints.caps]) {
+      const bound = Object.hasOwn(bounds, operation) ? bounds[operation] : undefined;
+      if (bound && (bound.currency !== cap.currency || compareAmounts(cap.amount, bound.amount) > 0)) {
+        throw new HoldfastError('constraint_invalid', undefined, {
+          fields: [
+            {
+              path: `constraints.caps.${operation}`,
+              problem: 'wider than the policy or an earlier agreement',
+            },
+          ],
+        });
+      }
+    }
+  }
+  return { caps, prohibitions, operations: contract.operations };
+}
+
+/** Evidence as a check or a worker reads it: the very bytes that were hashed, from this node's own store. */
+export function verifiedEvidence(
+  artifact: Omit<EvidenceArtifact, 'storedAt'>,
+  store: EvidenceStore,
+): VerifiedEvidence {
+  const { artifactId, version, sha256, bytes, mediaType, filename } = artifact;
+  return {
+    artifactId,
+    version,
+    sha256,
+    bytes,
+    mediaType,
+    filename,
+    async read() {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of store.open(sha256)) chunks.push(chunk);
+      return Buffer.concat(chunks);
+    },
+  };
+}

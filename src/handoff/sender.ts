@@ -1,0 +1,258 @@
+import { randomBytes } from 'node:crypto';
+import type { Contract } from '../contract/index.js';
+import {
+  type AcceptanceKey,
+  type CaseRef,
+  type Clock,
+  ERROR_TABLE,
+  HoldfastError,
+  handoffIdOf,
+  isHoldfastError,
+  type Limits,
+  type Logger,
+  toUtc,
+} from '../core/index.js';
+import { buildEnvelope, buildOfferMessage, type EnvelopeRegistry } from '../envelope/index.js';
+import {
+  buildReference,
+  type EvidenceReference,
+  type EvidenceStore,
+  signEvidenceUrl,
+} from '../evidence/index.js';
+import type { CaseRow, LedgerStore, OfferRow } from '../ledger/index.js';
+import type { NodeIdentity, PeerDirectory, PeerKeySource } from '../trust/index.js';
+import { rejectionPart } from './answers.js';
+import { concludeFromLedger, concludeFromTask } from './conclude.js';
+import type { HandOffInput, HandOffResult } from './model.js';
+import type { PeerClient } from './port.js';
+import { checkPeer } from './preflight.js';
+
+export interface SenderOptions {
+  readonly identity: NodeIdentity;
+  readonly ledger: LedgerStore;
+  readonly peers: PeerDirectory;
+  readonly keys: PeerKeySource;
+  readonly client: PeerClient;
+  readonly envelopes: EnvelopeRegistry;
+  readonly evidence: {
+    readonly store: EvidenceStore;
+    readonly secret: Uint8Array;
+    readonly urlTtlMs: number;
+  };
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  contract(id: string): Contract | null;
+  /** Waits between deliveries of the same bytes, milliseconds; as many retries as there are entries. */
+  readonly retryDelaysMs?: readonly number[];
+}
+
+export interface Sender {
+  /**
+   * Offers a case to another agent and waits for the decision. Until an acceptance is verified the sender is the owner.
+   * Everything that can be found wrong before the intent is stored is thrown and changes nothing; afterwards the outcome is returned.
+   * @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing, evidence_file_missing,
+   *   evidence_expires_early, personal_data, offer_open, effect_in_flight, epoch_stale, not_owner, and what the contract finds missing
+   */
+  handOff(input: HandOffInput): Promise<HandOffResult>;
+  /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
+  resend(key: AcceptanceKey): Promise<HandOffResult>;
+  /** Closes an open offer in the ledger, so that a late arrival loses. Returns the decision that stands where it came too late. */
+  withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
+  /** Finishes every open offer of this node after a restart: expired ones are closed, the others delivered again. */
+  resume(tenants: readonly string[]): Promise<HandOffResult[]>;
+}
+
+const DEFAULT_RETRY_DELAYS_MS = [200, 1_000];
+
+export function createSender(options: SenderOptions): Sender {
+  const { identity, ledger, clock, logger } = options;
+  const self = identity.url;
+
+  async function handOff(input: HandOffInput): Promise<HandOffResult> {
+    const peer = options.peers.find(input.to);
+    if (!peer) throw new HoldfastError('peer_unknown', `The peer ${input.to} is not configured.`);
+    const contract = options.contract(input.contract);
+    if (!contract)
+      throw new HoldfastError('contract_missing', `No contract ${input.contract} is configured.`);
+    const row = await ownedCase(input.ref);
+    const kind = await ledger.getKind(input.ref.tenant, row.kind);
+    if (!kind?.contracts.includes(contract.id)) {
+      throw new HoldfastError(
+        'contract_missing',
+        `Cases of kind ${row.kind} are not handed over under ${contract.id}.`,
+      );
+    }
+    if (input.caseFile.case_id !== row.ref.caseId || input.caseFile.kind !== row.kind) {
+      throw new HoldfastError(
+        'case_file_invalid',
+        `The case file is not of ${row.ref.caseId}, kind ${row.kind}.`,
+      );
+    }
+    if (row.hops.length + 1 > kind.limits.maxHops || row.tasksLeft < 1) {
+      throw new HoldfastError('chain_limit', undefined, {
+        data: { hops: row.hops.length + 1, max: kind.limits.maxHops, tasks_left: row.tasksLeft },
+      });
+    }
+    await checkPeer(peer, contract, options);
+
+    const acceptBy = new Date(clock.now().getTime() + (input.acceptWithinMs ?? kind.limits.acceptWithinMs));
+    const references = await referencesFor(input, acceptBy);
+    const handoffId = handoffIdOf(row.ref.caseId, row.epoch);
+    const key = { tenant: row.ref.tenant, root: row.ref.root, sender: self, handoffId };
+    const attempt = (await ledger.lastAttempt(key)) + 1;
+    const effects = await ledger.listEffects(row.ref);
+    const built = await buildEnvelope({
+      contract,
+      caseFile: input.caseFile,
+      root: row.ref.root,
+      incarnation: await ledger.incarnation(),
+      handoff_id: handoffId,
+      attempt,
+      from_agent: self,
+      to_agent: peer.url,
+      epoch: row.epoch,
+      references,
+      effects: effects.map(({ key: effectKey, state, operation, amount }) => ({
+        key: effectKey,
+        status: state,
+        operation,
+        ...(amount ? { amount } : {}),
+      })),
+      accept_by: toUtc(acceptBy),
+      chain: { hops: [...row.hops, self], tasks_left: row.tasksLeft },
+      traceparent: input.traceparent ?? newTraceparent(),
+    });
+    const offer = await ledger.intendOffer({
+      ref: row.ref,
+      writer: self,
+      epoch: row.epoch,
+      attempt,
+      toAgent: peer.url,
+      contract: contract.id,
+      skill: contract.skill.id,
+      digest: built.digest,
+      message: JSON.stringify(buildOfferMessage(built, options.envelopes)),
+      acceptBy: toUtc(acceptBy),
+      withheld: built.withheld,
+      loggable: built.loggable,
+    });
+    return deliver(offer);
+  }
+
+  async function ownedCase(ref: CaseRef): Promise<CaseRow> {
+    const row = await ledger.getCase(ref);
+    if (!row) throw new HoldfastError('case_unknown', `There is no case ${ref.caseId} in this ledger.`);
+    if (row.status === 'closed') throw new HoldfastError('case_closed');
+    if (row.owner !== self) {
+      throw new HoldfastError('not_owner', `The case is owned by ${row.owner}, not by this agent.`, {
+        data: { owner: row.owner, current: row.epoch },
+      });
+    }
+    return row;
+  }
+
+  async function referencesFor(input: HandOffInput, acceptBy: Date): Promise<EvidenceReference[]> {
+    const expiresAt = new Date(clock.now().getTime() + options.evidence.urlTtlMs);
+    if (expiresAt < acceptBy && input.evidence.length > 0) {
+      throw new HoldfastError('evidence_expires_early', undefined, {
+        data: { expires_at: toUtc(expiresAt), accept_by: toUtc(acceptBy) },
+      });
+    }
+    const references: EvidenceReference[] = [];
+    for (const { artifactId, version } of input.evidence) {
+      const artifact = await options.evidence.store.find(artifactId, version);
+      if (!artifact) {
+        throw new HoldfastError(
+          'evidence_file_missing',
+          `There is no artifact ${artifactId} in the evidence store.`,
+        );
+      }
+      const url = signEvidenceUrl(options.evidence.secret, {
+        baseUrl: self,
+        artifactId: artifact.artifactId,
+        version: artifact.version,
+        sha256: artifact.sha256,
+        audience: input.to,
+        expiresAt,
+      });
+      references.push(buildReference(artifact, url, expiresAt));
+    }
+    return references;
+  }
+
+  /** Sends the stored bytes until something decides, reading the ledger back before every repetition. */
+  async function deliver(stored: OfferRow): Promise<HandOffResult> {
+    const delays = options.retryDelaysMs ?? DEFAULT_RETRY_DELAYS_MS;
+    let offer = await ledger.markOffered(stored.key);
+    for (let tries = 0; ; tries++) {
+      try {
+        const task = await options.client.send(offer.toAgent, offer.message);
+        return await concludeFromTask(offer, task, options, withdraw);
+      } catch (error) {
+        if (!isHoldfastError(error)) throw error;
+        offer = await reread(stored.key);
+        const decided = await concludeFromLedger(offer, ledger);
+        if (decided) return decided;
+        const delayMs = ERROR_TABLE[error.code].retry === 'same' ? delays[tries] : undefined;
+        logger.warn(
+          { handoff: offer.key.handoffId, attempt: offer.key.attempt, code: error.code, tries },
+          'offer not decided',
+        );
+        if (delayMs === undefined)
+          return { state: 'open', offer, problem: error.code, reason: error.message };
+        await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random())));
+      }
+    }
+  }
+
+  async function reread(key: AcceptanceKey): Promise<OfferRow> {
+    const offer = await ledger.getOffer(key);
+    if (!offer)
+      throw new HoldfastError('offer_unknown', `There is no offer ${key.handoffId} attempt ${key.attempt}.`);
+    return offer;
+  }
+
+  async function resend(key: AcceptanceKey): Promise<HandOffResult> {
+    const offer = await reread(key);
+    return (await concludeFromLedger(offer, ledger)) ?? deliver(offer);
+  }
+
+  function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
+    return voidOffer(key, reason, false);
+  }
+
+  async function voidOffer(key: AcceptanceKey, reason: string, expired: boolean): Promise<HandOffResult> {
+    const { ref } = await reread(key);
+    const meaning = ERROR_TABLE.withdrawn.meaning;
+    await ledger.voidOffer({
+      key,
+      writer: self,
+      reason,
+      expired,
+      answer: JSON.stringify(rejectionPart({ code: 'withdrawn', reason: meaning }, { key, ref }, true)),
+    });
+    const offer = await reread(key);
+    const decided = await concludeFromLedger(offer, ledger);
+    if (!decided) throw new HoldfastError('internal', 'The offer is still open after it was voided.');
+    return decided;
+  }
+
+  async function resume(tenants: readonly string[]): Promise<HandOffResult[]> {
+    const results: HandOffResult[] = [];
+    for (const tenant of tenants) {
+      for (const offer of await ledger.listOffers(tenant, { from: self, open: true })) {
+        const late = clock.now() > new Date(offer.acceptBy);
+        results.push(await (late ? voidOffer(offer.key, 'past accept_by', true) : resend(offer.key)));
+      }
+    }
+    return results;
+  }
+
+  return { handOff, resend, withdraw, resume };
+}
+
+/** W3C trace context for a chain that starts here. */
+function newTraceparent(): string {
+  return `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`;
+}
