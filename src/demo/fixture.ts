@@ -4,7 +4,9 @@ export const TENANT = 'default';
 export const CASE_ID = 'CASE-7001';
 /** A second case, which triage's ledger knows and triage does not own. */
 export const FOREIGN_CASE_ID = 'CASE-7002';
-export const KIND = 'refund-dispute';
+/** A third one, which no ledger knows. */
+export const UNKNOWN_CASE_ID = 'CASE-9999';
+export const KIND = 'refund';
 export const CONTRACT = 'refund-dispute/1';
 /** Another system owned the case before; it comes in at this epoch. */
 export const IMPORTED_EPOCH = 3;
@@ -108,13 +110,10 @@ export function sourceRecord(options: { injected: boolean }): SourceRecord {
   };
 }
 
-const PHONE_LIKE = /\+?\d[\d ]{7,}\d/g;
-
-/** The copy of the transcript that may leave: lines on the charge only, telephone numbers taken out. */
-export function redactTranscript(record: SourceRecord): string {
+/** The part of the transcript that is about the charge; what personal data is in it still has to be taken out. */
+export function chargeLines(record: SourceRecord): string {
   return record.transcript
     .filter((line) => line.topic === 'charge')
-    .map((line) => `${line.at} ${line.from}: ${line.text.replace(PHONE_LIKE, '[withheld]')}`)
-    .join('\n')
-    .concat('\n');
+    .map((line) => `${line.at} ${line.from}: ${line.text}\n`)
+    .join('');
 }
