@@ -1,0 +1,8 @@
+export {
+  type ChainedEntry,
+  type ChainHead,
+  type ChainProblem,
+  type ChainVerdict,
+  chain,
+  verifyChain,
+} from './chain.js';

@@ -1,0 +1,2 @@
+export { createMemoryLedger } from './memory/index.js';
+export { openSqliteLedger, type SqliteLedgerOptions } from './sqlite/index.js';
