@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../core/index.js';
-import { RECEIPT_MEDIA_TYPE, REJECTION_MEDIA_TYPE, type Task } from '../protocol/index.js';
+import { ERROR_DOMAIN, RECEIPT_MEDIA_TYPE, REJECTION_MEDIA_TYPE, type Task } from '../protocol/index.js';
 import type { Refused } from './expectation.js';
 
 interface Answer {
@@ -11,7 +11,7 @@ interface Answer {
 interface RpcError {
   readonly code: number;
   readonly message: string;
-  readonly data?: readonly { readonly reason?: string }[];
+  readonly data?: readonly { readonly reason?: string; readonly domain?: string }[];
 }
 
 /** How an answer to SendMessage says no, or `null` where it does not. */
@@ -32,7 +32,7 @@ export function readReceipt(answer: Answer): string | null {
 
 /** Errors carry the code of the table in upper case, as A2A's ErrorInfo wants it. */
 function codeOf(error: RpcError): string {
-  const reason = error.data?.find((detail) => detail.reason !== undefined)?.reason;
+  const reason = error.data?.find((detail) => detail.domain === ERROR_DOMAIN)?.reason;
   return reason?.toLowerCase() ?? `rpc_${error.code}`;
 }
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { HoldfastError } from '../core/index.js';
 import type { RunState } from './expectation.js';
 import { suggestions } from './suggestions.js';
@@ -8,6 +7,9 @@ import { findVariant, VARIANT_NAMES } from './variants.js';
 import { World } from './world.js';
 
 export { VARIANT_NAMES } from './variants.js';
+
+/** What a shell reports for a program that Ctrl-C ended. */
+const INTERRUPTED = 130;
 
 export interface TriageDemoOptions {
   /** One of {@link VARIANT_NAMES}; the plain scenario where absent. */
@@ -28,37 +30,32 @@ export interface TriageDemoOptions {
  * @throws usage when there is no such variant
  */
 export async function runTriageDemo(options: TriageDemoOptions): Promise<number> {
-  const { variant: name, json, once: single, out } = options;
+  const { variant: name, json, out } = options;
   const variant = findVariant(name);
   if (!variant) {
     throw new HoldfastError('usage', `There is no variant ${name}; there are ${VARIANT_NAMES.join(', ')}.`);
   }
   const write = (text: string) => void out.write(text);
   const timeline = new Timeline(json ? () => undefined : write, options.color);
-  const stopped = single ? null : stopSignal();
-  timeline.title(
-    name === undefined ? 'Triage hands a case to billing' : `Triage hands a case to billing, ${name}`,
-    variant.title,
-  );
-  const world = await World.create({ injected: false, confined: false, outsider: false, ...variant.world });
+  const signal = listenForStop();
+  let world: World | null = null;
   try {
-    const outcome = await play(world, variant, { ...variant.expected, ...options.expected }, timeline);
-    const { audit, state } = outcome;
-    timeline.verdict(
-      outcome.ok,
-      `${state.owner} owns the case at epoch ${state.epoch}; ${state.attempts.length} effect(s) attempted; ` +
-        `audit of ${audit.entries} entries ${audit.verified ? 'verified' : 'BROKEN'}; ${outcome.leaks.length} leak(s)`,
-      outcome.problems,
-    );
+    timeline.title(`Triage hands a case to billing${name === undefined ? '' : `, ${name}`}`, variant.title);
+    world = await World.create({ injected: false, confined: false, outsider: false, ...variant.world });
+    const expected = { ...variant.expected, ...options.expected };
+    const outcome = await Promise.race([play(world, variant, expected, timeline), signal.stopped]);
+    if (outcome === 'stopped') return INTERRUPTED;
+    timeline.outcome(outcome);
     if (json) write(`${JSON.stringify(report(name, outcome, world))}\n`);
-    if (stopped) {
+    if (!options.once) {
       for (const { proxy } of world.agents()) proxy.stopRecording();
       timeline.plain(suggestions(world));
-      await stopped;
+      await signal.stopped;
     }
     return outcome.ok ? 0 : 1;
   } finally {
-    await world.stop();
+    await world?.stop();
+    signal.release();
   }
 }
 
@@ -81,11 +78,18 @@ function report(variant: string | undefined, outcome: Outcome, world: World) {
   };
 }
 
-/** Resolves on the first Ctrl-C or request to end; a second one ends the process as it would without us. */
-async function stopSignal(): Promise<void> {
-  const abort = new AbortController();
-  await Promise.race(
-    (['SIGINT', 'SIGTERM'] as const).map((name) => once(process, name, { signal: abort.signal }).catch(() => undefined)),
-  );
-  abort.abort();
+/** Until released, Ctrl-C and a request to end let the demo clean up instead of ending the process. */
+function listenForStop(): { readonly stopped: Promise<'stopped'>; release(): void } {
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<'stopped'>((resolve) => {
+    stop = () => resolve('stopped');
+  });
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  for (const name of signals) process.on(name, stop);
+  return {
+    stopped,
+    release: () => {
+      for (const name of signals) process.off(name, stop);
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import type { Role } from './expectation.js';
+import type { Outcome } from './run.js';
 
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 type Colour = keyof typeof COLOURS;
@@ -28,8 +29,13 @@ export class Timeline {
     for (const rest of more) this.plain(`        ${rest}`);
   }
 
-  verdict(ok: boolean, text: string, problems: readonly string[]): void {
-    this.plain(`\n  ${this.#paint(ok ? 'as written down' : 'NOT as written down', ok ? 'green' : 'red')}: ${text}`);
+  outcome({ ok, state, audit, leaks, problems }: Outcome): void {
+    const verdict = ok ? this.#paint('as written down', 'green') : this.#paint('NOT as written down', 'red');
+    const effects = state.attempts.map(({ operation, amount, outcome }) => `${operation} ${amount ?? ''} ${outcome}`);
+    this.plain(`\n  ${verdict}: ${state.owner} owns the case at epoch ${state.epoch}`);
+    this.plain(`  effects attempted: ${effects.length === 0 ? 'none' : effects.join(', ')}`);
+    this.plain(`  audit: ${audit.entries} entries, ${audit.verified ? 'verified' : this.#paint('BROKEN', 'red')}`);
+    this.plain(`  leaks into wire, logs, audit or files: ${leaks.length}`);
     for (const problem of problems) this.plain(`    ${this.#paint(problem, 'red')}`);
   }
 
