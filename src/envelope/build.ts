@@ -1,0 +1,131 @@
+import { type Contract, checkContract } from '../contract/index.js';
+import {
+  canonical,
+  DEFAULT_LIMITS,
+  HoldfastError,
+  type JsonValue,
+  parseUtc,
+  sha256Hex,
+} from '../core/index.js';
+import type { EvidenceReference } from '../evidence/index.js';
+import type { CaseFile } from './case-file.js';
+import type { EnvelopeChain, EnvelopeEffect, HandoffEnvelope, Withheld } from './model.js';
+import { findPersonalData } from './privacy.js';
+import { type Redacted, redact } from './redact.js';
+import { summarize } from './summarize.js';
+import { envelopeV2 } from './v2/index.js';
+
+export interface BuildInput {
+  readonly contract: Contract;
+  readonly caseFile: CaseFile;
+  readonly root: string;
+  readonly incarnation: string;
+  readonly handoff_id: string;
+  readonly attempt: number;
+  readonly from_agent: string;
+  readonly to_agent: string;
+  readonly epoch: number;
+  readonly references: readonly EvidenceReference[];
+  readonly effects: readonly EnvelopeEffect[];
+  readonly accept_by: string;
+  readonly chain: EnvelopeChain;
+  readonly provenance?: readonly string[];
+  readonly traceparent: string;
+  /** Bytes of canonical JSON; 64 KiB where absent. */
+  readonly maxEnvelopeBytes?: number;
+}
+
+export interface BuiltEnvelope {
+  readonly envelope: HandoffEnvelope;
+  /** RFC 8785; what is hashed and sent. */
+  readonly canonical: string;
+  /** SHA-256 (hex) of `canonical`. */
+  readonly digest: string;
+  readonly withheld: readonly Withheld[];
+  /** Fact values that the contract lets into audit and logs. */
+  readonly loggable: Readonly<Record<string, unknown>>;
+}
+
+function refuseEarlyExpiry(references: readonly EvidenceReference[], acceptBy: string): void {
+  const deadline = parseUtc(acceptBy)?.getTime() ?? Number.POSITIVE_INFINITY;
+  const early = references.flatMap((each, at) => {
+    const expires = parseUtc(each.expires_at)?.getTime() ?? Number.NEGATIVE_INFINITY;
+    return expires < deadline ? [`references.${at}.expires_at`] : [];
+  });
+  if (early.length === 0) return;
+  throw new HoldfastError('evidence_expires_early', undefined, {
+    fields: early.map((path) => ({ path, problem: `must not be before ${acceptBy}` })),
+  });
+}
+
+function summarizeWithoutPersonalData(
+  contract: Contract,
+  fields: Redacted,
+  references: BuildInput['references'],
+) {
+  const facts = fields.facts.filter((fact) => contract.facts[fact.key]?.personal !== true);
+  const summary = summarize({ ...fields, facts, references });
+  // Two harmless entries side by side can read as one number, so the text is looked at once more as it leaves.
+  const found = findPersonalData(summary.text);
+  if (found.length === 0) return summary;
+  throw new HoldfastError('personal_data', undefined, {
+    fields: found.map((problem) => ({ path: 'summary.text', problem })),
+  });
+}
+
+function pickLoggable(contract: Contract, facts: Redacted['facts']): Record<string, JsonValue> {
+  const loggable = facts.filter((fact) => contract.facts[fact.key]?.loggable === true);
+  return Object.fromEntries(loggable.map((fact) => [fact.key, fact.value]));
+}
+
+/**
+ * Makes the envelope of one attempt: redacts, checks the contract as the receiver will, and reads back what it made.
+ * @throws personal_data, evidence_expires_early, envelope_too_large, and the codes of checkContract and of the codec
+ */
+export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
+  const { contract, caseFile, references } = input;
+  const { withheld, ...fields } = redact(caseFile, contract);
+  refuseEarlyExpiry(references, input.accept_by);
+  const requiredOutput = caseFile.required_output ?? contract.requiredOutput;
+  const output = requiredOutput === undefined ? {} : { required_output: requiredOutput };
+  await checkContract(contract, { ...fields, ...output, references });
+  const envelope: HandoffEnvelope = {
+    version: envelopeV2.version,
+    root: input.root,
+    incarnation: input.incarnation,
+    case_id: caseFile.case_id,
+    kind: caseFile.kind,
+    handoff_id: input.handoff_id,
+    attempt: input.attempt,
+    from_agent: input.from_agent,
+    to_agent: input.to_agent,
+    epoch: input.epoch,
+    contract: contract.id,
+    skill: contract.skill.id,
+    ...fields,
+    ...output,
+    summary: summarizeWithoutPersonalData(contract, { ...fields, withheld }, references),
+    references,
+    effects: input.effects,
+    accept_by: input.accept_by,
+    chain: input.chain,
+    provenance: input.provenance ?? [],
+    trace: { traceparent: input.traceparent },
+  };
+  const text = canonical(envelope);
+  refuseLarge(text, input.maxEnvelopeBytes ?? DEFAULT_LIMITS.maxEnvelopeBytes);
+  return {
+    envelope: envelopeV2.parse(JSON.parse(text) as JsonValue),
+    canonical: text,
+    digest: sha256Hex(text),
+    withheld,
+    loggable: pickLoggable(contract, fields.facts),
+  };
+}
+
+/** @throws envelope_too_large */
+export function refuseLarge(text: string, maxBytes: number): void {
+  const bytes = new TextEncoder().encode(text).length;
+  if (bytes > maxBytes)
+    throw new HoldfastError('envelope_too_large', undefined, { data: { bytes, maxBytes } });
+}

@@ -1,0 +1,121 @@
+import * as z from 'zod';
+import {
+  type FieldError,
+  HoldfastError,
+  isHoldfastError,
+  type JsonValue,
+  type Limits,
+  parseStrictJson,
+  parseUtc,
+} from '../core/index.js';
+import * as form from './forms.js';
+import type { ArtifactPointer, EnvelopeConstraints, Fact } from './model.js';
+import { fieldsOf } from './problems.js';
+
+/** What the owner's agent knows of a case, before the contract says what of it may leave. */
+export interface CaseFile {
+  readonly case_id: string;
+  readonly kind: string;
+  readonly goal: string;
+  readonly done: readonly string[];
+  readonly remaining: readonly string[];
+  readonly facts: readonly Fact[];
+  readonly open_questions: readonly string[];
+  readonly constraints: EnvelopeConstraints;
+  readonly required_output?: string;
+  readonly artifact?: ArtifactPointer;
+  readonly source_task_id?: string;
+  /** Paths of everything else in the file; their values are not even kept. */
+  readonly unlisted: readonly string[];
+}
+
+const realTime = form.utc.refine((text) => parseUtc(text) !== null, 'names a day that does not exist');
+const fact = z.object({
+  ...form.fact.shape,
+  source: form.text(100).optional(),
+  observed_at: realTime.exactOptional(),
+});
+const constraints = z.object({
+  deadline: realTime.exactOptional(),
+  caps: z.record(form.operation, form.money).default({}),
+  prohibitions: z.array(form.operation).max(50).default([]),
+});
+const artifact = z.object(form.artifactPointer.shape);
+
+const schema = z.object({
+  case_id: form.caseId,
+  kind: form.kind,
+  goal: form.text(500),
+  done: form.textList.default([]),
+  remaining: form.textList.default([]),
+  facts: z.array(fact).max(200).default([]),
+  open_questions: form.textList.default([]),
+  constraints: constraints.default({ caps: {}, prohibitions: [] }),
+  required_output: form.nameVersion.exactOptional(),
+  artifact: artifact.exactOptional(),
+  source_task_id: form.opaqueId.exactOptional(),
+});
+
+function isSourced(given: z.infer<typeof fact>): given is Fact {
+  return given.source !== undefined;
+}
+
+function unlistedIn(value: unknown, known: object, path: string): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.keys(value)
+    .filter((key) => !Object.hasOwn(known, key))
+    .map((key) => `${path}${key}`);
+}
+
+function findUnlisted(file: { facts?: unknown; constraints?: unknown; artifact?: unknown }): string[] {
+  const facts = Array.isArray(file.facts) ? file.facts : [];
+  return [
+    ...unlistedIn(file, schema.shape, ''),
+    ...facts.flatMap((each, at) => unlistedIn(each, fact.shape, `facts.${at}.`)),
+    ...unlistedIn(file.constraints, constraints.shape, 'constraints.'),
+    ...unlistedIn(file.artifact, artifact.shape, 'artifact.'),
+  ];
+}
+
+function readJson(bytes: Uint8Array, limits: Limits): JsonValue {
+  try {
+    return parseStrictJson(bytes, limits);
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    const { problem, at } = error.data;
+    throw new HoldfastError(
+      'case_file_invalid',
+      `The case file is not strict JSON: ${problem} at byte ${at}.`,
+      {
+        data: error.data,
+      },
+    );
+  }
+}
+
+/** A fact whose source is absent, null or empty is its own error: the cure is to find out who says so. */
+function findUnsourced(value: JsonValue): FieldError[] {
+  const facts = typeof value === 'object' && value !== null && 'facts' in value ? value.facts : [];
+  if (!Array.isArray(facts)) return [];
+  return facts.flatMap((each, at) => {
+    const isFact = typeof each === 'object' && each !== null && !Array.isArray(each);
+    const unsourced = isFact && (each.source === undefined || each.source === null || each.source === '');
+    return unsourced ? [{ path: `facts.${at}.source`, problem: 'is required' }] : [];
+  });
+}
+
+/**
+ * Reads a case file. Keys that it does not know are kept as paths only.
+ * @throws case_file_invalid, fact_unsourced
+ */
+export function parseCaseFile(bytes: Uint8Array, limits: Limits): CaseFile {
+  const value = readJson(bytes, limits);
+  const unsourced = findUnsourced(value);
+  if (unsourced.length > 0) throw new HoldfastError('fact_unsourced', undefined, { fields: unsourced });
+  const result = schema.safeParse(value);
+  if (!result.success) {
+    throw new HoldfastError('case_file_invalid', undefined, { fields: fieldsOf(result.error) });
+  }
+  const unlisted = findUnlisted(value as object);
+  return { ...result.data, facts: result.data.facts.filter(isSourced), unlisted };
+}

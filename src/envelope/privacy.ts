@@ -1,0 +1,210 @@
+/**
+ * Recognises personal data and credentials in text that is about to leave. Every pattern has bounded repetitions, so that
+ * time grows with the text and not faster. It is the second line: the allow list decides first what may leave at all.
+ */
+
+interface PrivacyRule {
+  readonly rule: string;
+  readonly problem: string;
+  readonly pattern: RegExp;
+  /** A closer look at a match, to keep ids, amounts and times from being taken for something else. */
+  readonly accept?: (match: string) => boolean;
+}
+
+const digitsOf = (text: string): string => text.replace(/\D/g, '');
+
+const IBAN_LENGTHS: Readonly<Record<string, number>> = {
+  ...{
+    AD: 24,
+    AE: 23,
+    AT: 20,
+    BE: 16,
+    BG: 22,
+    BR: 29,
+    CH: 21,
+    CY: 28,
+    CZ: 24,
+    DE: 22,
+    DK: 18,
+    EE: 20,
+    ES: 24,
+  },
+  ...{
+    FI: 18,
+    FR: 27,
+    GB: 22,
+    GR: 27,
+    HR: 21,
+    HU: 28,
+    IE: 22,
+    IL: 23,
+    IS: 26,
+    IT: 27,
+    LI: 21,
+    LT: 20,
+    LU: 20,
+  },
+  ...{
+    LV: 21,
+    MC: 27,
+    MT: 31,
+    NL: 18,
+    NO: 15,
+    PL: 28,
+    PT: 25,
+    RO: 24,
+    SA: 24,
+    SE: 24,
+    SI: 19,
+    SK: 24,
+    TR: 26,
+  },
+};
+
+function isIban(match: string): boolean {
+  const compact = match.replace(/[ -]/g, '');
+  const length = IBAN_LENGTHS[compact.slice(0, 2)];
+  if (length === undefined || compact.length < length) return false;
+  const turned = compact.slice(4, length) + compact.slice(0, 4);
+  const digits = [...turned].map((char) => Number.parseInt(char, 36)).join('');
+  return [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % 97, 0) === 1;
+}
+
+function passesLuhn(digits: string): boolean {
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const value = index % 2 === 0 ? Number(digit) : Number(digit) * 2;
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return sum % 10 === 0;
+}
+
+function isCard(match: string): boolean {
+  const digits = digitsOf(match);
+  return /^[2-6]/.test(digits) && passesLuhn(digits);
+}
+
+/** `01.02.2026` and the like, alone or with what follows. */
+const DATE = /^\(?(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})(?!\d)/;
+const DECIMAL = /^\+?\d{1,12}\.\d{1,10}$/;
+
+function isDialled(match: string): boolean {
+  if (DATE.test(match) || DECIMAL.test(match)) return false;
+  // Without any separator only a full national number is taken for one: short digit strings are ids.
+  return /\D/.test(match) || match.length >= 10;
+}
+
+const hasSecretLook = (match: string): boolean => /\d|[a-z][A-Z]|[^\w\s:=.,-]/.test(match);
+
+const RULES: readonly PrivacyRule[] = [
+  {
+    rule: 'private_key',
+    problem: 'holds a private key',
+    pattern:
+      /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?/g,
+  },
+  {
+    rule: 'token',
+    problem: 'holds a token',
+    pattern: /\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,2000}/g,
+  },
+  {
+    rule: 'token',
+    problem: 'holds a token',
+    pattern: /\b(?:bearer|basic)\s{1,3}[A-Za-z0-9._~+/=-]{12,4000}/gi,
+    accept: (match) => hasSecretLook(match.replace(/^\w+\s+/, '')),
+  },
+  {
+    rule: 'api_key',
+    problem: 'holds an API key',
+    pattern:
+      /\b(?:(?:sk|pk|rk)[-_](?:live|test|proj|ant)[-_][A-Za-z0-9_-]{12,200}|sk-[A-Za-z0-9]{20,200}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,100}|github_pat_\w{20,100}|xox[abeprs]-[A-Za-z0-9-]{10,200}|AIza[A-Za-z0-9_-]{30,60}|glpat-[A-Za-z0-9_-]{16,60}|whsec_[A-Za-z0-9+/=]{16,120})/g,
+  },
+  {
+    rule: 'password',
+    problem: 'holds a password or secret',
+    pattern:
+      /\b(?:password|passwd|passwort|pwd|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token)\b\s{0,3}[:=]\s{0,3}\S{6,200}/gi,
+    accept: (match) => hasSecretLook(match.replace(/^[^:=]*[:=]\s*/, '')),
+  },
+  {
+    rule: 'url_secret',
+    problem: 'holds a URL with a secret in it',
+    pattern:
+      /[?&](?:sig|signature|token|access_token|api_key|x-amz-signature|x-goog-signature)=[^&\s]{8,2000}|:\/\/[^\s/:@]{1,64}:[^\s/@]{1,128}@/gi,
+  },
+  {
+    rule: 'email',
+    problem: 'looks like an e-mail address',
+    pattern: /[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu,
+  },
+  {
+    rule: 'iban',
+    problem: 'looks like an IBAN',
+    pattern: /\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?\b/g,
+    accept: isIban,
+  },
+  {
+    rule: 'card',
+    problem: 'looks like a payment card number',
+    pattern: /(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])/g,
+    accept: isCard,
+  },
+  {
+    rule: 'phone',
+    problem: 'looks like a phone number',
+    pattern: /(?<![\w+])\+\s?\(?\d(?:[\s()./–‑-]{0,3}\d){6,14}(?!\d)/g,
+    accept: isDialled,
+  },
+  {
+    rule: 'phone',
+    problem: 'looks like a phone number',
+    pattern: /(?<![\w.,:/+-])\(?0(?:[\s()./–‑-]{0,3}\d){7,14}(?!\w|-\w)/g,
+    accept: isDialled,
+  },
+  {
+    rule: 'phone',
+    problem: 'looks like a phone number',
+    pattern: /(?<![\w.-])(?:\(\d{3}\)\s?|\d{3}[ .–‑-])\d{3}[ .–‑-]\d{4}(?!\w|-\w)/g,
+  },
+  {
+    rule: 'phone',
+    problem: 'looks like a phone number',
+    pattern:
+      /\b(?:(?:tele)?phone|tel|mobile|cell|fax|whatsapp|telefon|handy|call(?: me)?(?: back)? (?:at|on))\b(?: (?:number|no|nr|is))?[\s.:#=]{0,4}\d(?:[\s()./–‑-]{0,3}\d){5,14}(?!\d)/gi,
+    accept: (match) => !DATE.test(match.replace(/^\D+/, '')),
+  },
+];
+
+/** Invisible characters and full-width forms would hide a number from the patterns but not from a reader. */
+function unmask(text: string): string {
+  return text
+    .replace(/[\u00ad\u200b\u2060\ufeff]/g, '')
+    .replace(/[\uff01-\uff5e]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xfee0));
+}
+
+/** What personal data or credentials the text seems to hold, as problems for people; empty where none. */
+export function findPersonalData(text: string): string[] {
+  const plain = unmask(text);
+  const found = RULES.filter(({ pattern, accept }) =>
+    [...plain.matchAll(pattern)].some(([match]) => accept?.(match) ?? true),
+  );
+  return [...new Set(found.map(({ problem }) => problem))];
+}
+
+/** A transcript with personal data and credentials masked, and how often each rule applied; never what was removed. */
+export function redactText(text: string): {
+  text: string;
+  removed: { rule: string; count: number }[];
+} {
+  const counts = new Map<string, number>();
+  const redacted = RULES.reduce(
+    (rest, { rule, pattern, accept }) =>
+      rest.replace(pattern, (match: string) => {
+        if (accept !== undefined && !accept(match)) return match;
+        counts.set(rule, (counts.get(rule) ?? 0) + 1);
+        return `[${rule} removed]`;
+      }),
+    unmask(text),
+  );
+  return { text: redacted, removed: [...counts].map(([rule, count]) => ({ rule, count })) };
+}

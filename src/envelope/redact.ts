@@ -1,0 +1,80 @@
+import type { Contract } from '../contract/index.js';
+import { type FieldError, HoldfastError, type JsonValue } from '../core/index.js';
+import type { CaseFile } from './case-file.js';
+import type { ArtifactPointer, EnvelopeConstraints, Fact, Withheld } from './model.js';
+import { findPersonalData } from './privacy.js';
+
+/** What of a case file the contract lets out, and a record of what it did not. */
+export interface Redacted {
+  readonly facts: readonly Fact[];
+  readonly goal: string;
+  readonly done: readonly string[];
+  readonly remaining: readonly string[];
+  readonly open_questions: readonly string[];
+  readonly constraints: EnvelopeConstraints;
+  readonly artifact?: ArtifactPointer;
+  readonly source_task_id?: string;
+  readonly withheld: readonly Withheld[];
+}
+
+type Scanned = Pick<Redacted, 'facts' | 'goal' | 'done' | 'remaining' | 'open_questions'>;
+
+function scanValue(path: string, value: JsonValue): FieldError[] {
+  if (typeof value === 'string') return findPersonalData(value).map((problem) => ({ path, problem }));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => scanValue(`${path}.${key}`, each));
+}
+
+/**
+ * Free text is where an allow list of fields does not help: a phone number fits into any goal.
+ * @throws personal_data naming the fields
+ */
+function refusePersonalData(contract: Contract, out: Scanned): void {
+  const facts = out.facts.filter((fact) => contract.facts[fact.key]?.personal !== true);
+  const fields = [
+    ...scanValue('goal', out.goal),
+    ...scanValue('done', [...out.done]),
+    ...scanValue('remaining', [...out.remaining]),
+    ...scanValue('open_questions', [...out.open_questions]),
+    ...facts.flatMap((fact) => scanValue(`facts.${fact.key}.value`, fact.value)),
+    ...out.facts.flatMap((fact) => scanValue(`facts.${fact.key}.source`, fact.source)),
+  ];
+  if (fields.length > 0) throw new HoldfastError('personal_data', undefined, { fields });
+}
+
+/**
+ * Applies the contract's allow list: what it does not name does not leave. Runs before anything is built.
+ * @throws personal_data when what may leave still holds personal data or credentials
+ */
+export function redact(caseFile: CaseFile, contract: Contract): Redacted {
+  const withheld: Withheld[] = caseFile.unlisted.map((path) => ({ path, rule: 'unknown_field' }));
+  const keep = (name: Contract['allow'][number], isEmpty: boolean): boolean => {
+    const allowed = contract.allow.includes(name);
+    if (!allowed && !isEmpty) withheld.push({ path: name, rule: 'not_in_contract' });
+    return allowed && !isEmpty;
+  };
+  const list = (name: 'done' | 'remaining' | 'open_questions') =>
+    keep(name, caseFile[name].length === 0) ? caseFile[name] : [];
+
+  const facts = caseFile.facts.filter((fact) => Object.hasOwn(contract.facts, fact.key));
+  for (const fact of caseFile.facts) {
+    if (!facts.includes(fact)) withheld.push({ path: `facts.${fact.key}`, rule: 'not_in_contract' });
+  }
+  const { deadline, caps, prohibitions } = caseFile.constraints;
+  const unbound = deadline === undefined && Object.keys(caps).length === 0 && prohibitions.length === 0;
+  const { artifact, source_task_id } = caseFile;
+  const redacted: Redacted = {
+    facts,
+    // An envelope always has a goal; the contract's own purpose tells nothing about the case.
+    goal: keep('goal', false) ? caseFile.goal : contract.purpose,
+    done: list('done'),
+    remaining: list('remaining'),
+    open_questions: list('open_questions'),
+    constraints: keep('constraints', unbound) ? caseFile.constraints : { caps: {}, prohibitions: [] },
+    ...(artifact !== undefined && keep('artifact', false) ? { artifact } : {}),
+    ...(source_task_id !== undefined && keep('source_task_id', false) ? { source_task_id } : {}),
+    withheld,
+  };
+  refusePersonalData(contract, redacted);
+  return redacted;
+}
