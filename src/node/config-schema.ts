@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AMOUNT_PATTERN, CURRENCY_PATTERN, DEFAULT_LIMITS, normalizeAgentUrl } from '../core/index.js';
+import { loopbackAddress } from './loopback.js';
 import { formatDuration, formatSize, parseDuration, parseSize } from './units.js';
 
 /**
@@ -83,14 +84,16 @@ const text = (pattern: RegExp, error: string) => z.string({ error }).regex(patte
 
 const agentUrl = z.string({ error: 'must be a URL' }).transform((value, context) => {
   try {
-    return normalizeAgentUrl(value);
+    const url = normalizeAgentUrl(value);
+    if (url.startsWith('https:') || loopbackAddress(url)) return url;
   } catch {
-    context.addIssue({
-      code: 'custom',
-      message: 'must be an http(s) URL without credentials, query or fragment',
-    });
-    return z.NEVER;
+    // Not a URL at all: the same sentence says what is wanted.
   }
+  context.addIssue({
+    code: 'custom',
+    message: 'must be an https URL (or http on this machine) without credentials, query or fragment',
+  });
+  return z.NEVER;
 });
 const name = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be a name: letters, digits, . _ - (at most 64)');
 const path = z.string({ error: 'must be a file path' }).min(1, { error: 'must be a file path' });
@@ -252,19 +255,13 @@ export const configSchema = z.strictObject({
       z.array(z.string().min(1)),
       'list of hosts',
       [],
-      'Hosts that may be reached; every public one where empty.',
+      'Hosts that may be reached, `*.example.com` for all below one; every public one where empty.',
     ),
     ports: optional(
       z.array(z.int().min(1).max(65_535)),
       'list of ports',
       [443],
       'Ports that may be reached on other machines.',
-    ),
-    allow_http: optional(
-      z.boolean(),
-      'true or false',
-      false,
-      'Plain http to other machines, for trials on a private network.',
     ),
   }),
   evidence: section({

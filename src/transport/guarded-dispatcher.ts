@@ -108,7 +108,8 @@ const markSent: Dispatcher.DispatchInterceptor = (dispatch) => (options, handler
   dispatch(options, {
     // Called when the request is about to be written to a connected socket.
     onRequestStart: (controller, context) => {
-      (options as Dispatcher.RequestOptions<SendState>).opaque!.sent = true;
+      const state = (options as Dispatcher.RequestOptions<SendState | null>).opaque;
+      if (state != null) state.sent = true;
       handler.onRequestStart?.(controller, context);
     },
     onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
