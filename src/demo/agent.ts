@@ -1,5 +1,5 @@
-import { connect as dial } from 'node:net';
 import { once } from 'node:events';
+import { connect as dial } from 'node:net';
 import { HoldfastError, isHoldfastError, type JsonObject } from '../core/index.js';
 import { redactText } from '../envelope/index.js';
 import { buildReference, signEvidenceUrl } from '../evidence/index.js';
@@ -7,7 +7,15 @@ import { type Holdfast, loadEvidenceSecret, openHoldfast } from '../node/index.j
 import { A2A_VERSION, EXTENSION_URI, JSON_RPC_PATH } from '../protocol/index.js';
 import type { ConnectTarget, NetworkPorts } from '../transport/index.js';
 import { billingHandler } from './billing.js';
-import type { AgentSetup, CommandInput, CommandName, CommandOutput, Failure, Reply, Request } from './commands.js';
+import type {
+  AgentSetup,
+  CommandInput,
+  CommandName,
+  CommandOutput,
+  Failure,
+  Reply,
+  Request,
+} from './commands.js';
 import { CASE_ID, CONTRACT, chargeLines, IMPORTED_EPOCH, KIND, TENANT } from './fixture.js';
 import { caseFileOf, readSystems } from './triage.js';
 

@@ -90,7 +90,9 @@ export class AgentProcess {
     else {
       const { code, message, ...details } = reply.error;
       pending.reject(
-        code === null ? new Error(`${this.name}: ${message}`) : new HoldfastError(code as ErrorCode, message, details),
+        code === null
+          ? new Error(`${this.name}: ${message}`)
+          : new HoldfastError(code as ErrorCode, message, details),
       );
     }
   }

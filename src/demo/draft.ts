@@ -49,7 +49,10 @@ export async function draftEnvelope(stage: Stage, options: DraftOptions): Promis
 }
 
 /** The one reference of the envelope with some of its fields changed; `undefined` takes a field out. */
-export function withReference(envelope: JsonObject, changes: Record<string, JsonValue | undefined>): JsonObject {
+export function withReference(
+  envelope: JsonObject,
+  changes: Record<string, JsonValue | undefined>,
+): JsonObject {
   const [reference] = envelope.references as JsonObject[];
   const changed = Object.entries({ ...reference, ...changes }).filter(([, value]) => value !== undefined);
   return { ...envelope, references: [Object.fromEntries(changed) as JsonObject] };

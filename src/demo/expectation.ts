@@ -36,7 +36,11 @@ export interface RunState {
   readonly epoch: number;
   /** What triage can tell the customer. */
   readonly pointer: { readonly status: string; readonly owner: Role };
-  readonly offers: readonly { readonly attempt: number; readonly state: OfferState; readonly code: string | null }[];
+  readonly offers: readonly {
+    readonly attempt: number;
+    readonly state: OfferState;
+    readonly code: string | null;
+  }[];
   /** Verdicts in the ledger on any case, in the order in which they were made. */
   readonly decisions: readonly {
     readonly handoffId: string;
@@ -124,7 +128,11 @@ export function accepted(attempt: number): RunState['decisions'][number] {
   return { handoffId: HANDOFF_ID, attempt, verdict: 'accepted', code: null };
 }
 
-export function rejected(attempt: number, code: string, handoffId = HANDOFF_ID): RunState['decisions'][number] {
+export function rejected(
+  attempt: number,
+  code: string,
+  handoffId = HANDOFF_ID,
+): RunState['decisions'][number] {
   return { handoffId, attempt, verdict: 'rejected', code };
 }
 

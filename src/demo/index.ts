@@ -1,15 +1,12 @@
 import { HoldfastError } from '../core/index.js';
 import type { RunState } from './expectation.js';
-import { suggestions } from './suggestions.js';
 import { type Outcome, play } from './run.js';
+import { suggestions } from './suggestions.js';
 import { Timeline } from './timeline.js';
 import { findVariant, VARIANT_NAMES } from './variants.js';
 import { World } from './world.js';
 
 export { VARIANT_NAMES } from './variants.js';
-
-/** What a shell reports for a program that Ctrl-C ended. */
-const INTERRUPTED = 130;
 
 export interface TriageDemoOptions {
   /** One of {@link VARIANT_NAMES}; the plain scenario where absent. */
@@ -18,7 +15,8 @@ export interface TriageDemoOptions {
   readonly once: boolean;
   /** One JSON object as the last line instead of the timeline. */
   readonly json: boolean;
-  readonly out: NodeJS.WritableStream;
+  /** Takes text as it comes, line ends included. */
+  readonly out: (text: string) => void;
   readonly color: boolean;
   /** Replaces some of what is written down for the variant, to see that the comparison can fail. */
   readonly expected?: Partial<RunState>;
@@ -26,17 +24,16 @@ export interface TriageDemoOptions {
 
 /**
  * Plays scenario B1 with two nodes in their own processes, and compares what happened with what was written down beforehand.
- * Resolves to the exit code: 0 only where both agree.
+ * Resolves to the exit code: 0 only where both agree, 1 also where it was interrupted.
  * @throws usage when there is no such variant
  */
-export async function runTriageDemo(options: TriageDemoOptions): Promise<number> {
+export async function runTriageDemo(options: TriageDemoOptions): Promise<0 | 1> {
   const { variant: name, json, out } = options;
   const variant = findVariant(name);
   if (!variant) {
     throw new HoldfastError('usage', `There is no variant ${name}; there are ${VARIANT_NAMES.join(', ')}.`);
   }
-  const write = (text: string) => void out.write(text);
-  const timeline = new Timeline(json ? () => undefined : write, options.color);
+  const timeline = new Timeline(json ? () => undefined : out, options.color);
   const signal = listenForStop();
   let world: World | null = null;
   try {
@@ -44,9 +41,9 @@ export async function runTriageDemo(options: TriageDemoOptions): Promise<number>
     world = await World.create({ injected: false, confined: false, outsider: false, ...variant.world });
     const expected = { ...variant.expected, ...options.expected };
     const outcome = await Promise.race([play(world, variant, expected, timeline), signal.stopped]);
-    if (outcome === 'stopped') return INTERRUPTED;
+    if (outcome === 'stopped') return 1;
     timeline.outcome(outcome);
-    if (json) write(`${JSON.stringify(report(name, outcome, world))}\n`);
+    if (json) out(`${JSON.stringify(report(name, outcome, world))}\n`);
     if (!options.once) {
       for (const { proxy } of world.agents()) proxy.stopRecording();
       timeline.plain(suggestions(world));

@@ -23,7 +23,9 @@ export interface LeakSources {
  * that is kept.
  */
 export function findLeaks(sources: LeakSources): Leak[] {
-  const kept = new Map<string, Buffer>(Object.entries(sources.output).map(([name, text]) => [`log of ${name}`, text]));
+  const kept = new Map<string, Buffer>(
+    Object.entries(sources.output).map(([name, text]) => [`log of ${name}`, text]),
+  );
   kept.set('audit', Buffer.from(sources.audit));
   for (const file of filesUnder(sources.dir)) kept.set(file, readFileSync(join(sources.dir, file)));
 
@@ -36,7 +38,11 @@ export function findLeaks(sources: LeakSources): Leak[] {
 
 function placesOf(text: string, places: ReadonlyMap<string, Buffer>, what: string): Leak[] {
   // As it was written, and as it looks inside JSON that is itself a JSON string.
-  const forms = new Set([text, JSON.stringify(text).slice(1, -1), Buffer.from(text).toString('base64').slice(0, -4)]);
+  const forms = new Set([
+    text,
+    JSON.stringify(text).slice(1, -1),
+    Buffer.from(text).toString('base64').slice(0, -4),
+  ]);
   return [...places]
     .filter(([, bytes]) => [...forms].some((form) => bytes.includes(form)))
     .map(([where]) => ({ what, where }));

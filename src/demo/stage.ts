@@ -2,11 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HoldfastError, isHoldfastError, type JsonObject } from '../core/index.js';
 import type { HandOffResult } from '../handoff/index.js';
 import type { CaseSnapshot } from '../ledger/index.js';
-import type { RawSend } from './commands.js';
+import { readRefusal } from './answers.js';
+import type { Prepared, RawSend } from './commands.js';
 import type { Refused, Role, RunState } from './expectation.js';
 import { CONTRACT } from './fixture.js';
-import type { Prepared } from './commands.js';
-import { readRefusal } from './answers.js';
 import type { Timeline } from './timeline.js';
 import type { World } from './world.js';
 
@@ -61,7 +60,11 @@ export class Stage {
   }
 
   /** Sends a message as it stands, and notes how it was refused. Returns what was answered. */
-  async sendRaw(of: string, message: JsonObject, options: Partial<RawSend> & { as?: 'triage' | 'outsider' } = {}) {
+  async sendRaw(
+    of: string,
+    message: JsonObject,
+    options: Partial<RawSend> & { as?: 'triage' | 'outsider' } = {},
+  ) {
     const { as = 'triage', ...send } = options;
     const answer = await this.world.agent(as).call('send', { to: this.world.billingUrl, message, ...send });
     const refusal = readRefusal(answer);

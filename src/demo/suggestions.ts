@@ -9,7 +9,10 @@ export function suggestions(world: World): string {
   const [triage, billing] = [world.dirOf('triage'), world.dirOf('billing')];
   const root = world.ref.root;
   const lines = [
-    ['who owns the case, and how it came to that', `${command} case show ${CASE_ID} --root ${root} --dir ${billing}`],
+    [
+      'who owns the case, and how it came to that',
+      `${command} case show ${CASE_ID} --root ${root} --dir ${billing}`,
+    ],
     ['what triage offered', `${command} handoff list --dir ${triage}`],
     ["whether the case's audit is whole", `${command} audit verify --dir ${billing}`],
     ["billing's Agent Card", `curl -s ${world.billingUrl}${AGENT_CARD_PATH}`],

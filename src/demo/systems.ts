@@ -123,8 +123,7 @@ export class BusinessSystems {
     }
     const before = this.#refunds.get(key);
     if (before) {
-      const same =
-        before.payment === payment.id && before.amount === amount && before.currency === currency;
+      const same = before.payment === payment.id && before.amount === amount && before.currency === currency;
       return same ? attempt('repeated', 200, before) : refuse(409, 'the key was used for another refund');
     }
     if (currency !== payment.currency || compareAmounts(amount, payment.amount) > 0) {

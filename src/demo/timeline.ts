@@ -31,10 +31,14 @@ export class Timeline {
 
   outcome({ ok, state, audit, leaks, problems }: Outcome): void {
     const verdict = ok ? this.#paint('as written down', 'green') : this.#paint('NOT as written down', 'red');
-    const effects = state.attempts.map(({ operation, amount, outcome }) => `${operation} ${amount ?? ''} ${outcome}`);
+    const effects = state.attempts.map(
+      ({ operation, amount, outcome }) => `${operation} ${amount ?? ''} ${outcome}`,
+    );
     this.plain(`\n  ${verdict}: ${state.owner} owns the case at epoch ${state.epoch}`);
     this.plain(`  effects attempted: ${effects.length === 0 ? 'none' : effects.join(', ')}`);
-    this.plain(`  audit: ${audit.entries} entries, ${audit.verified ? 'verified' : this.#paint('BROKEN', 'red')}`);
+    this.plain(
+      `  audit: ${audit.entries} entries, ${audit.verified ? 'verified' : this.#paint('BROKEN', 'red')}`,
+    );
     this.plain(`  leaks into wire, logs, audit or files: ${leaks.length}`);
     for (const problem of problems) this.plain(`    ${this.#paint(problem, 'red')}`);
   }

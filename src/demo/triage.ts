@@ -1,6 +1,14 @@
-import type { JsonValue } from '../core/index.js';
-import type { CaseFile } from '../envelope/index.js';
-import { type Account, CASE_ID, KIND, PAYMENTS, type Payment, REFUND_CAP, type SourceRecord } from './fixture.js';
+import { DEFAULT_LIMITS } from '../core/index.js';
+import { type CaseFile, parseCaseFile } from '../envelope/index.js';
+import {
+  type Account,
+  CASE_ID,
+  KIND,
+  PAYMENTS,
+  type Payment,
+  REFUND_CAP,
+  type SourceRecord,
+} from './fixture.js';
 
 /** What triage reads from the systems it works with. */
 export interface TriageFindings {
@@ -29,32 +37,35 @@ async function read<T>(systemsUrl: string, path: string): Promise<T> {
  * fills this in.
  */
 export function caseFileOf({ record, account, payments }: TriageFindings, now: Date): CaseFile {
-  const payment = (id: string): JsonValue => {
-    const found = payments.find((each) => each.id === id);
-    if (!found) throw new Error(`triage has no payment ${id}`);
-    const { amount, currency, method, created_at } = found;
-    return { id, amount, currency, method, created_at };
-  };
-  return {
+  const [first, second] = payments.map(({ id, amount, currency, method, created_at }) => ({
+    id,
+    amount,
+    currency,
+    method,
+    created_at,
+  }));
+  const file = {
     case_id: record.case_id,
     kind: KIND,
     goal: 'refund duplicate charge',
     done: ['account verified', 'duplicates found'],
     remaining: ['decide on the refund', 'issue the refund'],
-    open_questions: ['Is pay_B the duplicate, or a second purchase?'],
+    open_questions: ['Is the second payment the duplicate, or a purchase of its own?'],
     facts: [
       { key: 'account_id', value: account.id, source: 'auth', verified: account.verified },
-      { key: 'payment_a', value: payment('pay_A'), source: 'payments', verified: true },
-      { key: 'payment_b', value: payment('pay_B'), source: 'payments', verified: true },
-      { key: 'disputed_amount', value: { ...record.claim }, source: 'customer', verified: false },
+      { key: 'payment_a', value: first, source: 'payments', verified: true },
+      { key: 'payment_b', value: second, source: 'payments', verified: true },
+      { key: 'disputed_amount', value: record.claim, source: 'customer', verified: false },
       { key: 'customer_phone', value: record.customer_phone, source: 'crm', verified: true },
-      { key: 'internal_note', value: record.internal_note, source: 'triage', verified: false },
       { key: 'callback_token', value: record.callback_token, source: 'crm', verified: true },
     ],
     constraints: {
       deadline: new Date(now.getTime() + RESPONSE_TARGET_MS).toISOString(),
-      caps: { refund: { ...REFUND_CAP } },
+      caps: { refund: REFUND_CAP },
       prohibitions: [],
     },
+    internal_note: record.internal_note,
+    transcript: record.transcript,
   };
+  return parseCaseFile(Buffer.from(JSON.stringify(file)), DEFAULT_LIMITS);
 }

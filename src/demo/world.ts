@@ -122,7 +122,11 @@ export class World {
       const ledger = name === 'outsider' ? 'ledger.db' : join(this.dir, 'ledger.db');
       const url = this.urlOf(name);
       await initAgent({ dir, agent: name, url, ledger });
-      const identity = await createNodeIdentity({ url, privateJwk: await loadNodeKey(dir), clock: systemClock });
+      const identity = await createNodeIdentity({
+        url,
+        privateJwk: await loadNodeKey(dir),
+        clock: systemClock,
+      });
       keys.set(name, identity.thumbprint);
     }
     const known = (of: AgentName, peer: AgentName, permitted: boolean) =>
@@ -145,7 +149,8 @@ export class World {
           role: name,
           systemsUrl: this.systems.url,
           gullible: injected,
-          dialOnly: confined && name === 'billing' ? this.agents().map((agent) => hostOf(agent.proxy.url)) : null,
+          dialOnly:
+            confined && name === 'billing' ? this.agents().map((agent) => hostOf(agent.proxy.url)) : null,
         });
         proxy.forwardTo(port);
       }),

@@ -1,13 +1,16 @@
 import type { JsonObject } from '../../core/index.js';
+import { EVIDENCE_PATH } from '../../protocol/index.js';
 import { draftEnvelope, envelopePart, messageOf, withReference } from '../draft.js';
 import { FOREIGN_CASE_ID, UNKNOWN_CASE_ID } from '../fixture.js';
-import { EVIDENCE_PATH } from '../../protocol/index.js';
 import type { Stage } from '../stage.js';
 
 /** V5: evidence that is not what the reference says. */
 export async function badEvidence(stage: Stage): Promise<void> {
   let attempt = 0;
-  const send = async (of: string, changes: (reference: JsonObject) => JsonObject | Record<string, undefined>) => {
+  const send = async (
+    of: string,
+    changes: (reference: JsonObject) => JsonObject | Record<string, undefined>,
+  ) => {
     const envelope = await draftEnvelope(stage, { attempt: ++attempt });
     const [reference] = envelope.references as JsonObject[];
     await stage.sendRaw(of, messageOf(withReference(envelope, changes(reference ?? {}))));
@@ -36,12 +39,18 @@ export async function badStanding(stage: Stage): Promise<void> {
   const send = async (of: string, options: Parameters<typeof draftEnvelope>[1], as: 'triage' | 'outsider') =>
     stage.sendRaw(of, messageOf(await draftEnvelope(stage, options)), { as });
 
-  await send('a peer without permission', { attempt: 1, caseId: FOREIGN_CASE_ID, from: 'outsider' }, 'outsider');
+  await send(
+    'a peer without permission',
+    { attempt: 1, caseId: FOREIGN_CASE_ID, from: 'outsider' },
+    'outsider',
+  );
   await send('a peer in the name of another', { attempt: 1 }, 'outsider');
   await send('an agent that is not the owner', { attempt: 1, caseId: FOREIGN_CASE_ID }, 'triage');
   await send('addressed to another agent', { attempt: 1, to: 'outsider' }, 'triage');
   const envelope = await draftEnvelope(stage, { attempt: 2 });
-  await stage.sendRaw('a token for another agent', messageOf(envelope), { audience: world.urlOf('outsider') });
+  await stage.sendRaw('a token for another agent', messageOf(envelope), {
+    audience: world.urlOf('outsider'),
+  });
 }
 
 /** V8: epochs and cases that are not those of the ledger. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../core/index.js';
 import type { HandOffResult } from '../../handoff/index.js';
 import { readReceipt } from '../answers.js';
-import { envelopePart, draftEnvelope, messageOf } from '../draft.js';
+import { draftEnvelope, envelopePart, messageOf } from '../draft.js';
 import type { Stage } from '../stage.js';
 
 /** What an offer came to, as one line and, where it was refused, as an entry. */
@@ -26,7 +26,10 @@ export async function correctedAttempt(stage: Stage): Promise<void> {
   await recordsDisagree(stage);
   stage.world.systems.restorePayment('pay_B');
   const prepared = await stage.prepare();
-  const caseFile = { ...prepared.caseFile, done: [...(prepared.caseFile.done ?? []), 'payment records reconciled'] };
+  const caseFile = {
+    ...prepared.caseFile,
+    done: [...(prepared.caseFile.done ?? []), 'payment records reconciled'],
+  };
   await conclude(stage, 'attempt 2', await stage.handOff({ ...prepared, caseFile }));
   await stage.workSettled();
 }
@@ -54,7 +57,10 @@ export async function injectedOrder(stage: Stage): Promise<void> {
   for (const { type, rule, data } of audit) {
     if (type === 'write_refused') stage.refuse({ of: String(data?.key), code: String(rule) });
   }
-  await stage.say('', 'billing tried to refund 500.00 EUR as the transcript says; the cap of 100.00 EUR held');
+  await stage.say(
+    '',
+    'billing tried to refund 500.00 EUR as the transcript says; the cap of 100.00 EUR held',
+  );
 }
 
 /** V12: the sender puts a context of its own into the message; then it does without. */
@@ -83,7 +89,9 @@ async function withAnotherGoal(stage: Stage): Promise<JsonObject> {
   const { offers } = await stage.snapshot();
   const message = JSON.parse(offers[0]?.message ?? '{}') as { parts: JsonObject[] } & JsonObject;
   const parts = message.parts.map((part) =>
-    part.data === undefined ? part : envelopePart({ ...(part.data as JsonObject), goal: 'refund both payments' }),
+    part.data === undefined
+      ? part
+      : envelopePart({ ...(part.data as JsonObject), goal: 'refund both payments' }),
   );
   return { ...message, parts };
 }

@@ -1,19 +1,25 @@
-import { IMPORTED_EPOCH } from '../fixture.js';
 import { EVIDENCE_PATH } from '../../protocol/index.js';
+import { IMPORTED_EPOCH } from '../fixture.js';
 import type { Moment, RecordingProxy } from '../proxy.js';
 import type { Stage } from '../stage.js';
 
 /** Scenario B1, steps 1 to 9. */
 export async function transfer(stage: Stage): Promise<void> {
   const { world } = stage;
-  await stage.say('', 'the case system hands CASE-7001 in; triage verifies the account and finds two payments');
+  await stage.say(
+    '',
+    'the case system hands CASE-7001 in; triage verifies the account and finds two payments',
+  );
   watch(stage);
   const result = await stage.handOff(await stage.prepare());
   unwatch(stage);
   if (result.state !== 'accepted') return;
 
   await stage.say('6', 'billing answers: task COMPLETED, with a signed receipt as its artifact');
-  await stage.say('7', 'triage verifies the receipt and lets go; a customer now gets a pointer to billing only');
+  await stage.say(
+    '7',
+    'triage verifies the receipt and lets go; a customer now gets a pointer to billing only',
+  );
   await stage.expectRefusal(() => world.triage.call('retryNote', { ref: world.ref, epoch: IMPORTED_EPOCH }));
   const [late] = stage.refused;
   await stage.say(
@@ -34,15 +40,30 @@ function watch(stage: Stage): void {
       const { offers } = await stage.snapshot();
       const withheld = offers[0]?.withheld.map(({ path }) => path).join(', ');
       await stage.say('1', 'triage has stored its intent and the exact bytes of the offer');
-      await stage.say('2', `redaction for the skill billing kept back: ${withheld}; and the transcript is a redacted copy`);
-      await stage.witness('offer on its way', '3', 'the offer is on its way; billing has not seen it, triage is the owner');
+      await stage.say(
+        '2',
+        `redaction for the skill billing kept back: ${withheld}; and the transcript is a redacted copy`,
+      );
+      await stage.witness(
+        'offer on its way',
+        '3',
+        'the offer is on its way; billing has not seen it, triage is the owner',
+      );
     } else {
-      await stage.witness('answer on its way', '5', 'billing has committed its acceptance; triage does not know yet');
+      await stage.witness(
+        'answer on its way',
+        '5',
+        'billing has committed its acceptance; triage does not know yet',
+      );
     }
   };
   const onEvidence = async (moment: Moment, method: string, path: string): Promise<void> => {
     if (method === 'GET' && moment === 'request' && path.startsWith(`${EVIDENCE_PATH}/`)) {
-      await stage.witness('evidence fetched', '4', 'the cheap checks have passed; billing fetches the transcript and hashes it');
+      await stage.witness(
+        'evidence fetched',
+        '4',
+        'the cheap checks have passed; billing fetches the transcript and hashes it',
+      );
     }
   };
   world.proxy('billing').onMoment = onOffer;
