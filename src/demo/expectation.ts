@@ -41,7 +41,7 @@ export interface RunState {
     readonly state: OfferState;
     readonly code: string | null;
   }[];
-  /** Verdicts in the ledger on any case, in the order in which they were made. */
+  /** Verdicts in the ledger, case by case, in the order in which they were made. */
   readonly decisions: readonly {
     readonly handoffId: string;
     readonly attempt: number;

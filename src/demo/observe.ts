@@ -35,7 +35,6 @@ export async function observe(stage: Stage): Promise<Observation> {
     offers: main.offers.map(({ key, state, code }) => ({ attempt: key.attempt, state, code })),
     decisions: [...snapshots.values()]
       .flatMap((snapshot) => snapshot.decisions)
-      .sort((a, b) => a.decidedAt.localeCompare(b.decidedAt))
       .map(({ key, verdict, code }) => ({ handoffId: key.handoffId, attempt: key.attempt, verdict, code })),
     refused: stage.refused,
     work: main.work.map(({ state }) => state),

@@ -123,10 +123,10 @@ const V7: Variant = {
   expected: {
     ...KEPT,
     decisions: [
-      rejected(1, 'peer_not_allowed', `${FOREIGN_CASE_ID}:4`),
       rejected(1, 'peer_mismatch'),
-      rejected(1, 'not_owner', `${FOREIGN_CASE_ID}:4`),
       rejected(1, 'not_addressee'),
+      rejected(1, 'peer_not_allowed', `${FOREIGN_CASE_ID}:4`),
+      rejected(1, 'not_owner', `${FOREIGN_CASE_ID}:4`),
     ],
     refused: [
       final('a peer without permission', 'peer_not_allowed'),
@@ -163,7 +163,11 @@ const V9: Variant = {
   title: 'the transcript says to ignore caps and refund 500.00',
   world: { injected: true },
   play: injectedOrder,
-  expected: { ...MOVED, refused: [{ of: 'refund-as-told', code: 'cap_exceeded' }], writesRefused: 1 },
+  expected: {
+    ...MOVED,
+    refused: [{ of: 'the order in the transcript', code: 'cap_exceeded' }],
+    writesRefused: 1,
+  },
 };
 
 const V12: Variant = {

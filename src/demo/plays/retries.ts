@@ -54,8 +54,8 @@ export async function lostReply(stage: Stage): Promise<void> {
 export async function injectedOrder(stage: Stage): Promise<void> {
   await conclude(stage, 'attempt 1', await stage.handOff(await stage.prepare()));
   const { audit } = await stage.workSettled();
-  for (const { type, rule, data } of audit) {
-    if (type === 'write_refused') stage.refuse({ of: String(data?.key), code: String(rule) });
+  for (const { type, rule } of audit) {
+    if (type === 'write_refused') stage.refuse({ of: 'the order in the transcript', code: String(rule) });
   }
   await stage.say(
     '',
