@@ -7,16 +7,17 @@ import type { World } from './world.js';
 export function suggestions(world: World): string {
   const command = ownCommand();
   const [triage, billing] = [world.dirOf('triage'), world.dirOf('billing')];
-  const root = world.ref.root;
   const lines = [
+    ['who owns the case, and what was done about it', `${command} case show ${CASE_ID} --dir ${billing}`],
+    ['what triage offered, and to whom', `${command} handoff list --dir ${triage}`],
     [
-      'who owns the case, and how it came to that',
-      `${command} case show ${CASE_ID} --root ${root} --dir ${billing}`,
+      'a late write by triage: refused',
+      `${command} case note ${CASE_ID} "too late" --epoch 3 --dir ${triage}`,
     ],
-    ['what triage offered', `${command} handoff list --dir ${triage}`],
-    ["whether the case's audit is whole", `${command} audit verify --dir ${billing}`],
+    ['a write by the owner', `${command} case note ${CASE_ID} "refunded" --epoch 4 --dir ${billing}`],
+    ['whether the audit of the case is whole', `${command} audit verify --dir ${billing}`],
     ["billing's Agent Card", `curl -s ${world.billingUrl}${AGENT_CARD_PATH}`],
-    ['the account that the payments system keeps', `curl -s ${world.systems.url}/payments/pay_B`],
+    ['the payment in the fake payments system', `curl -s ${world.systems.url}/payments/pay_B`],
   ];
   const shown = lines.map(([what, line]) => `    # ${what}\n    ${line}`).join('\n');
   return `\n  Both agents are still up. Try, in another terminal:\n\n${shown}\n\n  Ctrl-C stops them and removes ${world.dir}.`;
