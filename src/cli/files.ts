@@ -26,7 +26,11 @@ export async function readCaseFile(file: string): Promise<CaseFile> {
   try {
     bytes = await readFile(file);
   } catch (cause) {
-    throw new HoldfastError('case_file_invalid', `The case file ${file} cannot be read: ${reasonOf(cause)}.`, { cause });
+    throw new HoldfastError(
+      'case_file_invalid',
+      `The case file ${file} cannot be read: ${reasonOf(cause)}.`,
+      { cause },
+    );
   }
   if (bytes.length > MAX_CASE_FILE_BYTES) {
     throw new HoldfastError('case_file_invalid', `The case file ${file} is larger than 8 MiB.`);
@@ -56,7 +60,10 @@ export async function findEvidenceFile(file: string, mediaType?: string): Promis
   }
   const type = mediaType ?? MEDIA_TYPES[extname(file).toLowerCase()];
   if (type === undefined) {
-    throw new HoldfastError('usage', `The media type of ${file} is not known by its name. Give it with --media-type.`);
+    throw new HoldfastError(
+      'usage',
+      `The media type of ${file} is not known by its name. Give it with --media-type.`,
+    );
   }
   return { file, filename: basename(file), mediaType: type };
 }
@@ -67,7 +74,11 @@ export async function storeEvidenceFile(
   { file, filename, mediaType }: EvidenceFile,
   options: { artifactId?: string; redact: boolean; warn(message: string): void },
 ): Promise<{ artifact: EvidenceArtifact; replaced: number | null }> {
-  const info = { filename, mediaType, ...(options.artifactId === undefined ? {} : { artifactId: options.artifactId }) };
+  const info = {
+    filename,
+    mediaType,
+    ...(options.artifactId === undefined ? {} : { artifactId: options.artifactId }),
+  };
   const bytes = await readFile(file);
   if (!/^text\/|^application\/json$/.test(mediaType)) {
     if (options.redact) throw new HoldfastError('usage', `${file} is not text, so it cannot be redacted.`);
@@ -80,7 +91,8 @@ export async function storeEvidenceFile(
     return { artifact, replaced: removed.reduce((sum, { count }) => sum + count, 0) };
   }
   const found = findPersonalData(text);
-  if (found.length > 0) options.warn(`${filename} ${found.join(', ')}; --redact replaces it before it is stored.`);
+  if (found.length > 0)
+    options.warn(`${filename} ${found.join(', ')}; --redact replaces it before it is stored.`);
   return { artifact: await holdfast.addEvidence(bytes, info), replaced: null };
 }
 

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { VERSION } from '../node/index.js';
 import { addAudit } from './commands/audit.js';
 import { addCase } from './commands/case.js';
 import { addConfig } from './commands/config.js';
@@ -14,7 +14,7 @@ import { addKind } from './commands/kind.js';
 import { addPeerCommands } from './commands/peer.js';
 import { addServe } from './commands/serve.js';
 import { addWork } from './commands/work.js';
-import { type ExitCode, EXIT } from './exit-codes.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
 import { type Io, processIo } from './io.js';
 import { Session } from './run.js';
 
@@ -40,7 +40,7 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
   const session = new Session(io);
   const program = new Command('holdfast')
     .description('Move responsibility between A2A agents without dropping it and without doubling it.')
-    .version(packageVersion())
+    .version(VERSION)
     .showHelpAfterError('(--help shows how it is used)')
     .addHelpText(
       'after',
@@ -68,22 +68,16 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
 
 /** Commander would end the process and write to the real streams. */
 function guard(command: Command, io: Io): void {
-  command
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => io.out(text),
-      writeErr: (text) => io.err(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'holdfast: ')),
-      getOutHasColors: () => io.color,
-      getErrHasColors: () => false,
-    });
+  command.exitOverride().configureOutput({
+    writeOut: (text) => io.out(text),
+    writeErr: (text) => io.err(text),
+    outputError: (text, write) => write(text.replace(/^error: /, 'holdfast: ')),
+    getOutHasColors: () => io.color,
+    getErrHasColors: () => false,
+  });
   for (const sub of command.commands) guard(sub, io);
 }
 
 function wantsJson(argv: readonly string[]): boolean {
   return argv.includes('--json');
-}
-
-function packageVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }

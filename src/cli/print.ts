@@ -3,12 +3,19 @@ export function printTable(columns: readonly string[], rows: readonly (readonly 
   const all = [columns, ...rows].map((row) => row.map(oneLine));
   const widths = columns.map((_, index) => Math.max(...all.map((row) => (row[index] ?? '').length)));
   return all
-    .map((row) => row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ').trimEnd())
+    .map((row) =>
+      row
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
     .join('\n');
 }
 
 /** One name and value a line, values aligned; absent values are left out. */
-export function printFields(fields: readonly (readonly [string, string | number | null | undefined])[]): string {
+export function printFields(
+  fields: readonly (readonly [string, string | number | null | undefined])[],
+): string {
   const shown = fields.filter(([, value]) => value !== null && value !== undefined && value !== '');
   const width = Math.max(...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${name.padEnd(width)}  ${oneLine(String(value))}`).join('\n');

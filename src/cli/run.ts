@@ -73,7 +73,9 @@ export class Session {
 /** The message with the fields that it does not already name. */
 function sentenceOf(error: HoldfastError): string {
   const unnamed = error.fields.filter(({ path, problem }) => !error.message.includes(`${path} ${problem}`));
-  const listed = unnamed.map(({ path, problem }) => (path === '' ? problem : `${path} ${problem}`)).join('; ');
+  const listed = unnamed
+    .map(({ path, problem }) => (path === '' ? problem : `${path} ${problem}`))
+    .join('; ');
   return `${error.message}${listed === '' ? '' : ` ${listed}.`} [${error.code}]`;
 }
 
@@ -88,5 +90,8 @@ export function leaf(parent: Command, usage: string, summary: string, examples: 
     .description(summary)
     .option('--dir <dir>', "the agent's folder (default: $HOLDFAST_DIR, or the current folder)")
     .option('--json', 'print exactly one JSON document');
-  return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ holdfast ${line}`).join('\n')}`);
+  return command.addHelpText(
+    'after',
+    `\nExamples:\n${examples.map((line) => `  $ holdfast ${line}`).join('\n')}`,
+  );
 }

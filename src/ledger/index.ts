@@ -4,6 +4,7 @@ export type * from './port.js';
 export { asOf } from './rules/effects.js';
 export { rules } from './rules/index.js';
 export { offerRow } from './rules/offers.js';
+export { judgeOwnership, type OwnershipRefusal } from './rules/ownership.js';
 export type {
   CaseFacts,
   Change,

@@ -1,5 +1,10 @@
 import type { Contract } from '../contract/index.js';
-import { type AcceptanceKey, type CaseRef, type Clock, HoldfastError, normalizeAgentUrl } from '../core/index.js';
+import {
+  type AcceptanceKey,
+  type CaseRef,
+  HoldfastError,
+  normalizeAgentUrl,
+} from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import {
   type EffectInput,
@@ -36,7 +41,8 @@ export function createAgent(parts: AgentParts): Holdfast {
   const self = identity.url;
   const tenant = config.tenant;
   const asOwner = <T extends CaseWrite>(write: T) => ({ ...write, writer: self });
-  const applyKinds = (options: { replace?: boolean } = {}) => putKinds(ledger, tenant, kindsOf(config), options);
+  const applyKinds = (options: { replace?: boolean } = {}) =>
+    putKinds(ledger, tenant, kindsOf(config), options);
   let closing: Promise<void> | null = null;
 
   const agent: Holdfast = {

@@ -46,7 +46,9 @@ export function addCase(program: Command, session: Session): void {
       }),
     );
 
-  leaf(group, 'show <id>', 'show a case: owner, offers, work, effects and notes', ['case show CASE-7001 --dir triage'])
+  leaf(group, 'show <id>', 'show a case: owner, offers, work, effects and notes', [
+    'case show CASE-7001 --dir triage',
+  ])
     .option(...ROOT)
     .action((id: string, options: OneCase) =>
       session.withAgent(options, async (holdfast) => {
@@ -69,7 +71,14 @@ export function addCase(program: Command, session: Session): void {
           json: { cases },
           text: printTable(
             ['CASE', 'KIND', 'STATUS', 'EPOCH', 'OWNER', 'ROOT'],
-            cases.map(({ ref, kind, status, epoch, owner }) => [ref.caseId, kind, status, String(epoch), owner, ref.root]),
+            cases.map(({ ref, kind, status, epoch, owner }) => [
+              ref.caseId,
+              kind,
+              status,
+              String(epoch),
+              owner,
+              ref.root,
+            ]),
           ),
         };
       }),
@@ -102,7 +111,10 @@ export function addCase(program: Command, session: Session): void {
     );
 }
 
-async function whichCase(file: string | undefined, options: OpenOptions): Promise<{ caseId: string; kind: string }> {
+async function whichCase(
+  file: string | undefined,
+  options: OpenOptions,
+): Promise<{ caseId: string; kind: string }> {
   if (file !== undefined && options.id === undefined && options.kind === undefined) {
     const { case_id: caseId, kind } = await readCaseFile(file);
     return { caseId, kind };
@@ -144,13 +156,12 @@ function showCase({ case: row, offers, work, effects, notes, audit }: CaseSnapsh
       ['passed', row.hops.join(' -> ')],
       ['audit', `${audit.length} entries`],
     ]),
-    table('Offers', ['HANDOFF', 'ATTEMPT', 'TO', 'STATE', 'CODE'], offers, ({ key, toAgent, state, code }) => [
-      key.handoffId,
-      String(key.attempt),
-      toAgent,
-      state,
-      code ?? '',
-    ]),
+    table(
+      'Offers',
+      ['HANDOFF', 'ATTEMPT', 'TO', 'STATE', 'CODE'],
+      offers,
+      ({ key, toAgent, state, code }) => [key.handoffId, String(key.attempt), toAgent, state, code ?? ''],
+    ),
     table('Work', ['WORK ITEM', 'STATE', 'OWNER', 'EPOCH'], work, ({ id, state, owner, epoch }) => [
       id,
       state,

@@ -21,7 +21,9 @@ interface SettleOptions extends WriteOptions {
 }
 
 export function addEffect(program: Command, session: Session): void {
-  const group = program.command('effect').description('side effects on business systems, fenced and unique by key');
+  const group = program
+    .command('effect')
+    .description('side effects on business systems, fenced and unique by key');
   leaf(group, 'start <case>', 'record an effect as started, before the call outside is made', [
     'effect start CASE-7001 --epoch 2 --key refund-pay_B --operation refund --amount "49.00 EUR" --dir billing',
   ])
@@ -39,7 +41,10 @@ export function addEffect(program: Command, session: Session): void {
           operation: options.operation,
           ...(options.amount === undefined ? {} : { amount: parseMoney(options.amount) }),
         });
-        return { json: { effect }, text: `Started ${effect.key} on ${id}; settle it before ${effect.limitAt}.` };
+        return {
+          json: { effect },
+          text: `Started ${effect.key} on ${id}; settle it before ${effect.limitAt}.`,
+        };
       }),
     );
   leaf(group, 'settle <case>', 'record what became of an effect', [
@@ -87,7 +92,8 @@ export function addEffect(program: Command, session: Session): void {
 
 function parseMoney(text: string): Money {
   const [amount = '', currency = '', ...rest] = text.split(' ');
-  if (rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency)) return { amount, currency };
+  if (rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency))
+    return { amount, currency };
   throw new HoldfastError('usage', '--amount is an amount with its currency, such as "49.00 EUR".');
 }
 

@@ -34,23 +34,24 @@ export function addEvidence(program: Command, session: Session): void {
         };
       }),
     );
-  leaf(group, 'list', 'list what is stored', ['evidence list --dir triage']).action((options: CommonOptions) =>
-    session.withAgent(options, async ({ evidence }) => {
-      const artifacts = await evidence.list();
-      return {
-        json: { artifacts },
-        text: printTable(
-          ['ARTIFACT', 'VERSION', 'FILE', 'TYPE', 'BYTES', 'SHA256'],
-          artifacts.map(({ artifactId, version, filename, mediaType, bytes, sha256 }) => [
-            artifactId,
-            String(version),
-            filename,
-            mediaType,
-            String(bytes),
-            sha256,
-          ]),
-        ),
-      };
-    }),
+  leaf(group, 'list', 'list what is stored', ['evidence list --dir triage']).action(
+    (options: CommonOptions) =>
+      session.withAgent(options, async ({ evidence }) => {
+        const artifacts = await evidence.list();
+        return {
+          json: { artifacts },
+          text: printTable(
+            ['ARTIFACT', 'VERSION', 'FILE', 'TYPE', 'BYTES', 'SHA256'],
+            artifacts.map(({ artifactId, version, filename, mediaType, bytes, sha256 }) => [
+              artifactId,
+              String(version),
+              filename,
+              mediaType,
+              String(bytes),
+              sha256,
+            ]),
+          ),
+        };
+      }),
   );
 }

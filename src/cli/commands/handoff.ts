@@ -31,19 +31,38 @@ export function addHandoff(program: Command, session: Session): void {
   const group = program.command('handoff').description('handing a case over to another agent');
   addSend(group, session);
 
-  offerLeaf(group, 'show', 'show an offer: where it stands and what was kept back', session, async (_, offer) => {
-    return { json: { offer: shown(offer) }, text: showOffer(offer) };
-  });
-  offerLeaf(group, 'resend', 'deliver the identical bytes of an open offer again', session, async (holdfast, offer) =>
-    reportOf(await holdfast.resend(offer.key)),
+  offerLeaf(
+    group,
+    'show',
+    'show an offer: where it stands and what was kept back',
+    session,
+    async (_, offer) => {
+      return { json: { offer: shown(offer) }, text: showOffer(offer) };
+    },
   );
-  offerLeaf(group, 'void', 'close an open offer, so that a late arrival is refused', session, async (holdfast, offer, options) => {
-    const result = await holdfast.voidOffer(offer.key, options.reason ?? 'voided by its sender');
-    const report = reportOf(result);
-    return { ...report, exit: result.state === 'withdrawn' ? EXIT.ok : EXIT.refused };
-  }).option('--reason <text>', 'why, for the audit');
+  offerLeaf(
+    group,
+    'resend',
+    'deliver the identical bytes of an open offer again',
+    session,
+    async (holdfast, offer) => reportOf(await holdfast.resend(offer.key)),
+  );
+  offerLeaf(
+    group,
+    'void',
+    'close an open offer, so that a late arrival is refused',
+    session,
+    async (holdfast, offer, options) => {
+      const result = await holdfast.voidOffer(offer.key, options.reason ?? 'voided by its sender');
+      const report = reportOf(result);
+      return { ...report, exit: result.state === 'withdrawn' ? EXIT.ok : EXIT.refused };
+    },
+  ).option('--reason <text>', 'why, for the audit');
 
-  leaf(group, 'list', "list this agent's offers, sent and received", ['handoff list --dir triage', 'handoff list --open'])
+  leaf(group, 'list', "list this agent's offers, sent and received", [
+    'handoff list --dir triage',
+    'handoff list --open',
+  ])
     .option('--open', 'only offers that are not decided')
     .option('--case <id>', 'only those of one case')
     .action((options: CommonOptions & { open?: boolean; case?: string }) =>
@@ -86,7 +105,10 @@ function addSend(group: Command, session: Session): void {
     .option('--artifact <id...>', 'stored evidence that the receiver is to fetch; id or id@version')
     .option('--media-type <type>', 'media type of the evidence files (default: by the ending of each name)')
     .option('--redact', 'replace phone numbers, mail addresses and the like in text files')
-    .option('--accept-within <duration>', 'how long the receiver may take, such as 30m (default: as the kind says)')
+    .option(
+      '--accept-within <duration>',
+      'how long the receiver may take, such as 30m (default: as the kind says)',
+    )
     .option('--root <url>', 'the agent that opened the case, when several cases have this id')
     .action((options: SendOptions) =>
       session.withAgent(options, async (holdfast) => {
@@ -129,7 +151,13 @@ type OfferAction = (
   options: OneOffer & { reason?: string },
 ) => Promise<Result>;
 
-function offerLeaf(group: Command, name: string, summary: string, session: Session, work: OfferAction): Command {
+function offerLeaf(
+  group: Command,
+  name: string,
+  summary: string,
+  session: Session,
+  work: OfferAction,
+): Command {
   return leaf(group, `${name} <handoff>`, summary, [
     `handoff ${name} CASE-7001:2 --dir triage`,
     `handoff ${name} CASE-7001:2 --attempt 1 --dir triage`,
@@ -157,7 +185,10 @@ async function findOffer(holdfast: Holdfast, handoffId: string, options: OneOffe
   if (!last) throw new HoldfastError('offer_unknown', `There is no offer ${handoffId} in this ledger.`);
   const roots = new Set(offers.map(({ key }) => key.root));
   if (roots.size > 1) {
-    throw new HoldfastError('usage', `Several cases have an offer ${handoffId}. Say which with --root: ${[...roots].join(', ')}.`);
+    throw new HoldfastError(
+      'usage',
+      `Several cases have an offer ${handoffId}. Say which with --root: ${[...roots].join(', ')}.`,
+    );
   }
   return last;
 }
@@ -236,6 +267,7 @@ function parseArtifact(text: string): { artifactId: string; version?: number } {
 function parseAcceptWithin(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ms = parseDuration(text);
-  if (ms === null || ms < 1000) throw new HoldfastError('usage', '--accept-within is a duration from 1s, such as 30m.');
+  if (ms === null || ms < 1000)
+    throw new HoldfastError('usage', '--accept-within is a duration from 1s, such as 30m.');
   return ms;
 }

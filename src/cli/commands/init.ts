@@ -10,7 +10,11 @@ export function addInit(program: Command, session: Session): void {
   ])
     .requiredOption('--agent <name>', "the agent's name")
     .option('--url <url>', 'the public URL at which peers reach it', 'http://127.0.0.1:4100')
-    .option('--ledger <file>', 'the ledger file, relative to the folder; agents that hand over share it', 'ledger.db')
+    .option(
+      '--ledger <file>',
+      'the ledger file, relative to the folder; agents that hand over share it',
+      'ledger.db',
+    )
     .action((options: CommonOptions & { agent: string; url: string; ledger: string }) =>
       session.finish(options, async () => {
         const dir = session.dirOf(options);
@@ -19,7 +23,14 @@ export function addInit(program: Command, session: Session): void {
         const [contract] = config.receives;
         const peerAdd = `holdfast peer add --dir <the other agent's folder> --url ${url} --key ${thumbprint} --contract ${contract} --skill billing`;
         return {
-          json: { dir, agent: config.agent, url, thumbprint, ledger: resolve(dir, config.ledger), peer_add: peerAdd },
+          json: {
+            dir,
+            agent: config.agent,
+            url,
+            thumbprint,
+            ledger: resolve(dir, config.ledger),
+            peer_add: peerAdd,
+          },
           text: [
             `Made ${config.agent} in ${dir}.`,
             `  url         ${url}`,

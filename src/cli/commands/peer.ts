@@ -32,16 +32,17 @@ export function addPeerCommands(program: Command, session: Session): void {
         };
       }),
     );
-  leaf(peer, 'list', 'list the configured peers', ['peer list --dir triage']).action((options: CommonOptions) =>
-    session.finish(options, async () => {
-      const { peers } = readConfig(session.dirOf(options));
-      return {
-        json: { peers },
-        text: printTable(
-          ['URL', 'KEY', 'CONTRACTS', 'SKILLS'],
-          peers.map(({ url, key, contracts, skills }) => [url, key, contracts.join(','), skills.join(',')]),
-        ),
-      };
-    }),
+  leaf(peer, 'list', 'list the configured peers', ['peer list --dir triage']).action(
+    (options: CommonOptions) =>
+      session.finish(options, async () => {
+        const { peers } = readConfig(session.dirOf(options));
+        return {
+          json: { peers },
+          text: printTable(
+            ['URL', 'KEY', 'CONTRACTS', 'SKILLS'],
+            peers.map(({ url, key, contracts, skills }) => [url, key, contracts.join(','), skills.join(',')]),
+          ),
+        };
+      }),
   );
 }

@@ -54,7 +54,8 @@ export function addWork(program: Command, session: Session): void {
 
 function parseState(text: string | undefined): WorkState | undefined {
   const state = STATES.find((known) => known === text);
-  if (text !== undefined && !state) throw new HoldfastError('usage', `--state is one of ${STATES.join(', ')}.`);
+  if (text !== undefined && !state)
+    throw new HoldfastError('usage', `--state is one of ${STATES.join(', ')}.`);
   return state;
 }
 
