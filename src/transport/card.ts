@@ -28,10 +28,7 @@ export function buildAgentCard(options: CardOptions): JsonObject {
   return {
     name: options.name,
     description: options.description,
-    supportedInterfaces: [
-      agentInterface('JSONRPC', JSON_RPC_PATH),
-      agentInterface('HTTP+JSON', REST_PATH),
-    ],
+    supportedInterfaces: [agentInterface('JSONRPC', JSON_RPC_PATH), agentInterface('HTTP+JSON', REST_PATH)],
     version: options.version,
     capabilities: {
       streaming: true,

@@ -1,4 +1,10 @@
-import { A2AError, type ErrorDetail, restStatusFor, toJsonRpcError, toRestErrorBody } from '@a2a-js/sdk/errors';
+import {
+  A2AError,
+  type ErrorDetail,
+  restStatusFor,
+  toJsonRpcError,
+  toRestErrorBody,
+} from '@a2a-js/sdk/errors';
 import { ERROR_TABLE, type ErrorCode, HoldfastError, isHoldfastError } from '../core/index.js';
 import { ERROR_DOMAIN } from '../protocol/index.js';
 
@@ -82,7 +88,8 @@ export function toWireError(error: unknown): WireError {
   const known = isHoldfastError(error) ? error : new HoldfastError('internal');
   const [http, rpc, status, retryAfterSeconds] = mappingOf(known.code);
   // 5xx texts may come from deep inside; the table's sentence is all that leaves.
-  const shown = http >= 500 ? new HoldfastError(known.code === 'busy' || http === 503 ? known.code : 'internal') : known;
+  const shown =
+    http >= 500 ? new HoldfastError(known.code === 'busy' || http === 503 ? known.code : 'internal') : known;
   return {
     http,
     rpc,

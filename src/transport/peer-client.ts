@@ -1,5 +1,10 @@
 import { AgentCard, Message as SdkMessage, Task as SdkTask } from '@a2a-js/sdk';
-import { ClientFactory, JsonRpcTransportFactory, ServiceParameters, withA2AExtensions } from '@a2a-js/sdk/client';
+import {
+  ClientFactory,
+  JsonRpcTransportFactory,
+  ServiceParameters,
+  withA2AExtensions,
+} from '@a2a-js/sdk/client';
 import {
   canonical,
   HoldfastError,
@@ -54,7 +59,8 @@ function jsonRpcInterface(card: JsonObject, peerUrl: string): JsonObject {
       one.protocolVersion === A2A_VERSION,
   );
   if (found === undefined) throw peerError('The peer offers no JSON-RPC interface of A2A 1.0.');
-  if (typeof found.url !== 'string' || !URL.canParse(found.url)) throw peerError("The peer's card has no URL.");
+  if (typeof found.url !== 'string' || !URL.canParse(found.url))
+    throw peerError("The peer's card has no URL.");
   if (new URL(found.url).origin !== new URL(peerUrl).origin) {
     throw peerError("The peer's card names an interface on another origin than the configured one.");
   }
@@ -107,7 +113,8 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
       headers.set('authorization', `Bearer ${await identity.tokenFor(peerUrl)}`);
       const response = await guardedFetch(input, { ...init, headers });
       const bytes = new Uint8Array(await response.arrayBuffer());
-      if (response.status === 401) throw new HoldfastError('unauthenticated', 'The peer does not know this node.');
+      if (response.status === 401)
+        throw new HoldfastError('unauthenticated', 'The peer does not know this node.');
       let body: JsonValue;
       try {
         body = parseStrictJson(bytes, limits);

@@ -54,9 +54,13 @@ export function createPeerKeySource(
     } catch (error) {
       if (isHoldfastError(error) && error.code === 'peer_unreachable') throw error;
       const why = isHoldfastError(error) ? error.message : '';
-      throw new HoldfastError('peer_unreachable', `The key set of the peer could not be read. ${why}`.trim(), {
-        cause: error,
-      });
+      throw new HoldfastError(
+        'peer_unreachable',
+        `The key set of the peer could not be read. ${why}`.trim(),
+        {
+          cause: error,
+        },
+      );
     }
   }
 
@@ -90,7 +94,8 @@ export function createPeerKeySource(
       }
       const now = clock.now().getTime();
       const age = now - state.fetchedAt;
-      if (state.keys !== null && age < (options?.refresh === true ? COOLDOWN_MS : CACHE_MS)) return state.keys;
+      if (state.keys !== null && age < (options?.refresh === true ? COOLDOWN_MS : CACHE_MS))
+        return state.keys;
       if (state.failure !== null && now - state.failedAt < FAILED_COOLDOWN_MS) throw state.failure;
       return refresh(peerUrl, state);
     },

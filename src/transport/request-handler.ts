@@ -149,7 +149,9 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     }
     if (message.contextId) {
       throw new HoldfastError('message_invalid', undefined, {
-        fields: [{ path: 'message.contextId', problem: 'is given by the receiver of an offer, not by its sender' }],
+        fields: [
+          { path: 'message.contextId', problem: 'is given by the receiver of an offer, not by its sender' },
+        ],
       });
     }
     return taskFromWire(await this.#options.receiver.receive(message, call.principal));
@@ -220,7 +222,10 @@ export class LedgerRequestHandler implements A2ARequestHandler {
       const stored =
         before === null
           ? null
-          : await this.#options.tasks.save(before, { ...before.task, history: [...before.task.history, message] });
+          : await this.#options.tasks.save(before, {
+              ...before.task,
+              history: [...before.task.history, message],
+            });
       const references = await this.#references(principal, wire);
       const request = new RequestContext(
         { ...params, message },
@@ -268,7 +273,11 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     if (found.row.handoffId !== null) throw new TaskNotCancelableError();
     const running = this.#runs.get(keyOf(principal, found.task.id));
     if (running !== undefined) return running.cancel();
-    const status = { state: TaskState.TASK_STATE_CANCELED, message: undefined, timestamp: new Date().toISOString() };
+    const status = {
+      state: TaskState.TASK_STATE_CANCELED,
+      message: undefined,
+      timestamp: new Date().toISOString(),
+    };
     try {
       await this.#options.tasks.save(found, { ...found.task, status });
     } catch (error) {

@@ -25,7 +25,11 @@ export function agentText(taskId: string, contextId: string, text: string): Mess
   };
 }
 
-export function statusEvent(turn: Omit<Turn, 'message'>, state: TaskState, text: string): AgentExecutionEvent {
+export function statusEvent(
+  turn: Omit<Turn, 'message'>,
+  state: TaskState,
+  text: string,
+): AgentExecutionEvent {
   const { taskId, contextId } = turn;
   const status = { state, message: agentText(taskId, contextId, text), timestamp: toUtc(new Date()) };
   return { kind: 'statusUpdate', data: { taskId, contextId, status, metadata: undefined } };

@@ -43,7 +43,8 @@ function filterOf(params: ListTasksRequest, principal: Principal, pageSize: numb
   const contextId = text('contextId', params.contextId);
   const token = text('pageToken', params.pageToken);
   const after = text('statusTimestampAfter', params.statusTimestampAfter);
-  if (params.status < TaskState.TASK_STATE_UNSPECIFIED) throw new RequestMalformedError('status is not a task state');
+  if (params.status < TaskState.TASK_STATE_UNSPECIFIED)
+    throw new RequestMalformedError('status is not a task state');
   if (after !== '' && Number.isNaN(Date.parse(after))) {
     throw new RequestMalformedError('statusTimestampAfter must be a timestamp');
   }

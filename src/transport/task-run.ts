@@ -93,8 +93,9 @@ export class TaskRun {
       timer = setTimeout(resolve, CANCEL_LIMIT_MS);
     });
     const { executor, logger } = this.#options;
-    const stopped = (async () => executor.cancelTask(this.#turn.taskId, this.#bus))().catch((error: unknown) =>
-      logger.warn({ taskId: this.#turn.taskId, err: error }, 'the executor failed to cancel'),
+    const stopped = (async () => executor.cancelTask(this.#turn.taskId, this.#bus))().catch(
+      (error: unknown) =>
+        logger.warn({ taskId: this.#turn.taskId, err: error }, 'the executor failed to cancel'),
     );
     await Promise.race([stopped, limit]);
     clearTimeout(timer);
@@ -119,10 +120,12 @@ export class TaskRun {
   }
 
   #enqueue(event: AgentExecutionEvent): Promise<void> {
-    this.#chain = this.#chain.then(() => this.#apply(event)).catch((error: unknown) => {
-      this.#options.logger.error({ taskId: this.#turn.taskId, err: error }, 'an event could not be stored');
-      this.#end(error);
-    });
+    this.#chain = this.#chain
+      .then(() => this.#apply(event))
+      .catch((error: unknown) => {
+        this.#options.logger.error({ taskId: this.#turn.taskId, err: error }, 'an event could not be stored');
+        this.#end(error);
+      });
     return this.#chain;
   }
 
@@ -187,7 +190,10 @@ function toResponse(event: Exclude<AgentExecutionEvent, { kind: 'message' }>, ta
       return { payload: { $case: 'task', value: task } };
     case 'statusUpdate':
       return {
-        payload: { $case: 'statusUpdate', value: { ...event.data, contextId: task.contextId, status: task.status } },
+        payload: {
+          $case: 'statusUpdate',
+          value: { ...event.data, contextId: task.contextId, status: task.status },
+        },
       };
     case 'artifactUpdate':
       return { payload: { $case: 'artifactUpdate', value: { ...event.data, contextId: task.contextId } } };

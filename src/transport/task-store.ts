@@ -81,7 +81,11 @@ export class LedgerTaskStore {
   /** An earlier process of this node died while it worked on the task; nobody will finish it. */
   async #fail(stored: StoredTask): Promise<StoredTask> {
     const { task } = stored;
-    const message = agentText(task.id, task.contextId, 'The agent was restarted while it worked on this task.');
+    const message = agentText(
+      task.id,
+      task.contextId,
+      'The agent was restarted while it worked on this task.',
+    );
     const status = { state: TaskState.TASK_STATE_FAILED, message, timestamp: toUtc(new Date()) };
     try {
       return await this.save(stored, { ...task, status });
