@@ -6,6 +6,7 @@ import { createReceiver, createSender, createWorker, type HandoffHandler } from 
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import { openEvidenceFiles, openSqliteLedger } from '../storage/index.js';
 import {
+  type AgentExecutor,
   buildAgentCard,
   type CardOptions,
   createEvidenceDownloader,
@@ -15,7 +16,6 @@ import {
   createPeerKeySource,
   type FetchPolicy,
   type NetworkPorts,
-  type NodeServerOptions,
 } from '../transport/index.js';
 import {
   createAuthenticator,
@@ -43,7 +43,7 @@ export interface OpenOptions {
   /** What the agent does with handoffs, by contract id; the same as `onHandoff` for each. */
   readonly handlers?: Readonly<Record<string, HandoffHandler>>;
   /** Answers messages that carry no handoff; without one they are rejected with a clear word. */
-  readonly executor?: NonNullable<NodeServerOptions['executor']>;
+  readonly executor?: AgentExecutor;
   /** Default: JSON lines on stderr, at the configured level. */
   readonly logger?: Logger;
   /** The outside world, for tests. */
@@ -109,17 +109,21 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     loadHandlers: (holdfast) => loadHandlers(dir, config, holdfast),
     createServer: () =>
       createNodeServer({
+        url: identity.url,
         card: buildAgentCard(cardOf(config, contracts, envelopes)),
-        identity,
+        jwks: () => identity.jwks(),
         authenticator: createAuthenticator({ audience: identity.url, peers, keys, clock, logger }),
-        ledger,
         receiver,
+        ledger,
         evidence: { store, secret },
         ...(options.executor === undefined ? {} : { executor: options.executor }),
         limits,
-        clock,
         logger,
         vendor: config.vendor,
+        health: async () => {
+          await ledger.incarnation();
+          return { status: 'ok' };
+        },
       }),
   });
   return createAgent({

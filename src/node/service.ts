@@ -92,11 +92,11 @@ async function listenOn(
   listen: { host: string; port: number },
 ): Promise<{ port: number }> {
   try {
-    return await server.listen(listen);
+    return await server.listen(listen.port, listen.host);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
+    const { code } = cause as { code?: string };
     const address = `${listen.host}:${listen.port}`;
-    if (code === 'EADDRINUSE') {
+    if (code === 'port_taken') {
       throw new HoldfastError(
         'port_taken',
         `Something else listens at ${address}. Stop it, or choose another port with --port or listen.port.`,
