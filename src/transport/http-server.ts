@@ -201,10 +201,12 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
         server.close(() => resolve());
       });
       for (const call of open) call.abort();
-      server.closeIdleConnections();
-      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+      // A connection whose answer has just ended is idle only now, and would stay open for its next request.
+      const idle = setInterval(() => server.closeIdleConnections(), 25);
+      const limit = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
-      clearTimeout(timer);
+      clearInterval(idle);
+      clearTimeout(limit);
     },
   };
 }
