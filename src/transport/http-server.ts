@@ -174,7 +174,14 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   }
 
   const server = createServer(
-    { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000, maxHeaderSize: 16 * 1024 },
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 5_000,
+      maxHeaderSize: 16 * 1024,
+      // A missing Host is refused with the other malformed requests, in JSON.
+      requireHostHeader: false,
+    },
     (request, response) => void serve(request, response),
   );
   server.maxRequestsPerSocket = 10_000;
