@@ -27,7 +27,12 @@ interface Problem {
   readonly problem: string;
 }
 
-const MAX_PROBLEM_LENGTH = 200;
+const MAX_LENGTH = 200;
+
+/** A schema's own words can quote what was received, and go into answers and logs. */
+function tidy(text: string): string {
+  return text.replace(/\p{Cc}/gu, '?').slice(0, MAX_LENGTH);
+}
 
 function pathOf(issue: StandardSchemaV1.Issue): string {
   return (issue.path ?? [])
@@ -69,8 +74,8 @@ async function checkFacts(
     const result = await rule.schema['~standard'].validate(structuredClone(fact.value));
     if (result.issues === undefined) outputs[fact.key] = result.value;
     for (const issue of result.issues ?? []) {
-      const problem = issue.message.slice(0, MAX_PROBLEM_LENGTH);
-      problems.push({ code: 'fact_invalid', path: `${path}.value${pathOf(issue)}`, problem });
+      const problem = tidy(issue.message);
+      problems.push({ code: 'fact_invalid', path: tidy(`${path}.value${pathOf(issue)}`), problem });
     }
   }
   const missing = Object.keys(contract.facts).filter(

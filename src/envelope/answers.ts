@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type ErrorCode, HoldfastError, type JsonValue } from '../core/index.js';
+import { type ErrorCode, HoldfastError } from '../core/index.js';
 import * as form from './forms.js';
 import { fieldsOf } from './problems.js';
 
@@ -60,7 +60,7 @@ export type ReceiptClaims = z.infer<typeof receiptClaimsSchema>;
 export type ReceiptPart = z.infer<typeof receiptPartSchema>;
 export type RejectionPart = z.infer<typeof rejectionPartSchema>;
 
-function parse<T>(schema: z.ZodType<T>, value: JsonValue, code: ErrorCode, what: string): T {
+function parse<T>(schema: z.ZodType<T>, value: unknown, code: ErrorCode, what: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   throw new HoldfastError(code, `The ${what} does not have the required form.`, {
@@ -69,16 +69,16 @@ function parse<T>(schema: z.ZodType<T>, value: JsonValue, code: ErrorCode, what:
 }
 
 /** @throws receipt_invalid */
-export function parseReceiptPart(value: JsonValue): ReceiptPart {
+export function parseReceiptPart(value: unknown): ReceiptPart {
   return parse(receiptPartSchema, value, 'receipt_invalid', 'receipt part');
 }
 
 /** The claims of a receipt whose signature was verified. @throws receipt_invalid */
-export function parseReceiptClaims(value: JsonValue): ReceiptClaims {
+export function parseReceiptClaims(value: unknown): ReceiptClaims {
   return parse(receiptClaimsSchema, value, 'receipt_invalid', 'receipt');
 }
 
 /** @throws peer_error */
-export function parseRejectionPart(value: JsonValue): RejectionPart {
+export function parseRejectionPart(value: unknown): RejectionPart {
   return parse(rejectionPartSchema, value, 'peer_error', 'rejection part');
 }

@@ -73,7 +73,11 @@ function summarizeWithoutPersonalData(
   });
 }
 
-function pickLoggable(contract: Contract, facts: Redacted['facts']): Record<string, JsonValue> {
+/** The fact values that the contract lets into audit and logs, by key. */
+export function loggableOf(
+  { facts }: Pick<HandoffEnvelope, 'facts'>,
+  contract: Contract,
+): Record<string, JsonValue> {
   const loggable = facts.filter((fact) => contract.facts[fact.key]?.loggable === true);
   return Object.fromEntries(loggable.map((fact) => [fact.key, fact.value]));
 }
@@ -119,7 +123,7 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     canonical: text,
     digest: sha256Hex(text),
     withheld,
-    loggable: pickLoggable(contract, fields.facts),
+    loggable: loggableOf(fields, contract),
   };
 }
 

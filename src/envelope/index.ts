@@ -9,11 +9,11 @@ export {
   receiptPartSchema,
   rejectionPartSchema,
 } from './answers.js';
-export { type BuildInput, type BuiltEnvelope, buildEnvelope } from './build.js';
+export { type BuildInput, type BuiltEnvelope, buildEnvelope, loggableOf } from './build.js';
 export { type CaseFile, parseCaseFile } from './case-file.js';
 export { renderJsonSchemas } from './json-schemas.js';
 export type * from './model.js';
-export { buildOfferMessage, type OfferKey, readOffer, readOfferKey } from './offer.js';
+export { buildOfferMessage, type OfferKey, readOffer, readOfferKey, readStoredEnvelope } from './offer.js';
 export { findPersonalData, redactText } from './privacy.js';
 export { type Redacted, redact } from './redact.js';
 export { createEnvelopeRegistry, type EnvelopeRegistry } from './registry.js';

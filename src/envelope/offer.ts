@@ -186,6 +186,14 @@ export function readOffer(
   return { envelope, canonical: text, digest: sha256Hex(text) };
 }
 
+/** The envelope of an offer that was accepted, as the ledger kept it. @throws version_unknown when its codec is gone */
+export function readStoredEnvelope(text: string, registry: EnvelopeRegistry): HandoffEnvelope {
+  const value = JSON.parse(text) as { version: number };
+  const codec = registry.find(envelopeMediaType(value.version, registry.vendor));
+  if (codec === null || codec === 'unknown_version') throw new HoldfastError('version_unknown');
+  return codec.parse(value);
+}
+
 /** The identity of an offer, enough to store a rejection under. */
 export interface OfferKey {
   readonly root: string;

@@ -4,6 +4,13 @@ import { type ErrorCode, type FieldError, HoldfastError } from '../core/index.js
 /** Problems named in one answer; the rest are counted. */
 const MAX_FIELDS = 3;
 
+const MAX_PATH_LENGTH = 200;
+
+/** A path can hold a key that the sender made up, and goes into answers and logs. */
+function tidy(text: string): string {
+  return text.replace(/\p{Cc}/gu, '?').slice(0, MAX_PATH_LENGTH);
+}
+
 function describe(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
@@ -24,7 +31,9 @@ function describe(issue: z.core.$ZodIssue): FieldError[] {
 
 /** What is wrong with a document, field by field; never a value. */
 export function fieldsOf(error: z.ZodError): FieldError[] {
-  return error.issues.flatMap(describe);
+  return error.issues
+    .flatMap(describe)
+    .map(({ path, problem }) => ({ path: tidy(path), problem: tidy(problem) }));
 }
 
 /** An error that names the first three fields and counts all in `data.problems`. */

@@ -7,6 +7,8 @@ export interface EnvelopeRegistry {
   /** What this node sends: the highest version. */
   readonly current: EnvelopeCodec;
   readonly vendor: string;
+  /** Of `current`. */
+  readonly mediaType: string;
   /** Highest version first; what skills that take handoffs list in `inputModes`. */
   readonly mediaTypes: readonly string[];
   /** `null`: not an envelope at all. */
@@ -29,6 +31,7 @@ export function createEnvelopeRegistry(
   return {
     current,
     vendor,
+    mediaType: envelopeMediaType(current.version, vendor),
     mediaTypes: sorted.map((codec) => envelopeMediaType(codec.version, vendor)),
     find: (mediaType) =>
       byMediaType.get(bareMediaType(mediaType)) ??

@@ -2,7 +2,7 @@ import { CASE_ID_PATTERN, HoldfastError, newId, sha256Hex, toUtc } from '../../c
 import type { CaseRow, NoteRow } from '../model.js';
 import type { AddNoteCommand, OpenCaseCommand, OwnerWrite } from '../port.js';
 import { isSettled } from './effects.js';
-import { atEpoch, loggableId, refuse } from './facts.js';
+import { atEpoch, boundsOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import type { Rule } from './ruling.js';
 
@@ -50,7 +50,7 @@ export const openCase: Rule<OpenCaseCommand, CaseRow> = (view, command) => {
           actor,
           epochAfter: epoch,
           rule: 'H1',
-          data: { kind: kindName, owner, ...source },
+          data: { kind: kindName, owner, bounds: boundsOf(row), ...source },
         },
       ],
     },

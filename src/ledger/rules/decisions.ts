@@ -1,10 +1,11 @@
-import { type AcceptanceKey, type CaseRef, HoldfastError, newId, toUtc } from '../../core/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, sha256Hex, toUtc } from '../../core/index.js';
 import type { Principal } from '../../trust/index.js';
 import type { AuditFact, CaseRow, DecisionRow, OfferRow, TaskRow, WorkItem } from '../model.js';
 import type { AcceptCommand, AcceptResult, DecideResult, DecisionTask, RejectCommand } from '../port.js';
 import { inFlight } from './effects.js';
-import { atEpoch, attemptOf, loggableData } from './facts.js';
+import { atEpoch, attemptOf, boundsOf, loggableData } from './facts.js';
 import { isOpen, offerRow } from './offers.js';
+import { judgeOwnership } from './ownership.js';
 import { narrow } from './policy.js';
 import type { Change, LedgerView, Rule, Ruling } from './ruling.js';
 
@@ -29,15 +30,14 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   if (before !== null) return before;
   const { key, ref, epoch: presented, principal } = command;
   const row = view.case(ref);
-  if (row === null) return refused('case_unknown', { presented });
+  const refusal = judgeOwnership(row, presented, principal.agent);
+  if (row === null || refusal !== null) {
+    return refused(refusal?.code ?? 'case_unknown', refusal?.data ?? { presented });
+  }
   const current = row.epoch;
-  if (row.status === 'closed') return refused('case_closed', { presented, current });
   if (row.kind !== command.kind || view.kind(ref.tenant, row.kind) === null) {
     return refused('kind_unknown', { presented, current });
   }
-  if (presented < current) return refused('epoch_stale', { presented, current });
-  if (presented !== current) return refused('epoch_ahead', { presented, current });
-  if (row.owner !== principal.agent) return refused('not_owner', { presented, current });
   if (command.toAgent === row.owner) throw new HoldfastError('usage', 'An offer goes to another agent.');
   const open = view.openOffer(ref);
   const mine = view.offer(key);
@@ -88,7 +88,7 @@ function acceptance(
     decidedAt: at,
   };
   const work: WorkItem = {
-    id: newId('work'),
+    id: command.workId,
     ref,
     key,
     owner: toAgent,
@@ -125,6 +125,8 @@ function acceptance(
       workId: work.id,
       taskId: task.id,
       tokenId: principal.tokenId,
+      answer: sha256Hex(command.answer),
+      bounds: boundsOf(to),
       superseded: superseded.map((item) => item.id),
       loggable: command.loggable,
     },
@@ -169,7 +171,12 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
           ...(epoch === null ? {} : atEpoch(epoch)),
           rule: code,
           digest,
-          data: { taskId: task.id, tokenId: principal.tokenId, particulars: loggableData(command.data) },
+          data: {
+            taskId: task.id,
+            tokenId: principal.tokenId,
+            answer: sha256Hex(command.answer),
+            particulars: loggableData(command.data),
+          },
         },
       ],
     },

@@ -1,11 +1,12 @@
 import {
   type AcceptanceKey,
   type CaseRef,
+  digestOf,
   type ErrorCode,
   HoldfastError,
   sha256Hex,
 } from '../../core/index.js';
-import type { AuditFact } from '../model.js';
+import type { AuditFact, CaseRow } from '../model.js';
 import type { Ruling } from './ruling.js';
 
 type Scalar = string | number | boolean | null;
@@ -34,6 +35,11 @@ export function attemptOf(key: AcceptanceKey): { handoffId: string; attempt: num
 /** Epoch of a write that does not change it. */
 export function atEpoch(epoch: number): { epochBefore: number; epochAfter: number } {
   return { epochBefore: epoch, epochAfter: epoch };
+}
+
+/** What bounds the owner, as a digest: a prohibition may be prose. */
+export function boundsOf({ constraints, hops, tasksLeft }: CaseRow): string {
+  return digestOf({ constraints, hops, tasksLeft });
 }
 
 export interface Refused {

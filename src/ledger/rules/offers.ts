@@ -163,7 +163,7 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
           ...atEpoch(epoch),
           rule: 'H4',
           digest: offer.digest,
-          data: { sender: key.sender, state, verdict: 'tombstone', reason: loggableId(command.reason) },
+          data: { state, reason: loggableId(command.reason), answer: sha256Hex(command.answer) },
         },
       ],
     },

@@ -19,7 +19,7 @@ import {
 
 export function decisionSuite(open: OpenLedger): void {
   describe('acceptance', () => {
-    it('[R-073][R-077][R-079] moves owner and epoch, closes the offer and makes one work item in one commit', async () => {
+    it('[R-073][R-079] moves owner and epoch, closes the offer and makes one work item in one commit', async () => {
       const { ledger, clock } = await ledgerWithCase(open);
       const { key } = await offered(ledger, clock);
       const result = await ledger.accept(acceptance(clock));
