@@ -5,6 +5,7 @@ import {
   type FieldError,
   isErrorCode,
   type JsonObject,
+  type JsonValue,
   newId,
 } from '../core/index.js';
 import type { ReceiptPart, RejectionPart } from '../envelope/index.js';
@@ -96,11 +97,11 @@ export function decisionTask(
 }
 
 /** The data part with this media type among a task's artifacts, if there is exactly one. */
-export function answerPart(task: Task, mediaType: string): unknown {
+export function answerPart(task: Task, mediaType: string): JsonValue {
   const parts = (task.artifacts ?? [])
     .flatMap((artifact) => artifact.parts)
     .filter((part) => part.mediaType === mediaType && part.data !== undefined);
-  return parts.length === 1 ? parts[0]?.data : undefined;
+  return (parts.length === 1 ? parts[0]?.data : undefined) ?? null;
 }
 
 export function keyText(key: AcceptanceKey): string {

@@ -22,7 +22,7 @@ export async function checkPeer(
   }
   await pinnedKeyOf(peer, deps.keys);
   const card = await deps.client.card(peer.url);
-  const mediaType = deps.envelopes.mediaType;
+  const { mediaType } = deps.envelopes;
   const extensions = list((card.capabilities as JsonObject | undefined)?.extensions);
   if (!extensions.some((extension) => extension.uri === EXTENSION_URI)) {
     throw incompatible(peer, `does not declare the extension ${EXTENSION_URI}`);

@@ -20,7 +20,7 @@ import {
   signEvidenceUrl,
 } from '../evidence/index.js';
 import type { CaseRow, LedgerStore, OfferRow } from '../ledger/index.js';
-import type { NodeIdentity, PeerDirectory, PeerKeySource } from '../trust/index.js';
+import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
 import { rejectionPart } from './answers.js';
 import { concludeFromLedger, concludeFromTask } from './conclude.js';
 import type { HandOffInput, HandOffResult } from './model.js';
@@ -49,6 +49,11 @@ export interface SenderOptions {
 
 export interface Sender {
   /**
+   * Whether a peer is who the configuration says and takes this contract.
+   * @throws peer_unknown, contract_missing, peer_unreachable, peer_key_mismatch, peer_incompatible
+   */
+  checkPeer(to: string, contract: string): Promise<void>;
+  /**
    * Offers a case to another agent and waits for the decision. Until an acceptance is verified the sender is the owner.
    * Everything that can be found wrong before the intent is stored is thrown and changes nothing; afterwards the outcome is returned.
    * @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing, evidence_file_missing,
@@ -69,12 +74,16 @@ export function createSender(options: SenderOptions): Sender {
   const { identity, ledger, clock, logger } = options;
   const self = identity.url;
 
+  function configured(to: string, contractId: string): { peer: Peer; contract: Contract } {
+    const peer = options.peers.find(to);
+    if (!peer) throw new HoldfastError('peer_unknown', `The peer ${to} is not configured.`);
+    const contract = options.contract(contractId);
+    if (!contract) throw new HoldfastError('contract_missing', `No contract ${contractId} is configured.`);
+    return { peer, contract };
+  }
+
   async function handOff(input: HandOffInput): Promise<HandOffResult> {
-    const peer = options.peers.find(input.to);
-    if (!peer) throw new HoldfastError('peer_unknown', `The peer ${input.to} is not configured.`);
-    const contract = options.contract(input.contract);
-    if (!contract)
-      throw new HoldfastError('contract_missing', `No contract ${input.contract} is configured.`);
+    const { peer, contract } = configured(input.to, input.contract);
     const row = await ownedCase(input.ref);
     const kind = await ledger.getKind(input.ref.tenant, row.kind);
     if (!kind?.contracts.includes(contract.id)) {
@@ -249,7 +258,12 @@ export function createSender(options: SenderOptions): Sender {
     return results;
   }
 
-  return { handOff, resend, withdraw, resume };
+  async function check(to: string, contractId: string): Promise<void> {
+    const { peer, contract } = configured(to, contractId);
+    await checkPeer(peer, contract, options);
+  }
+
+  return { checkPeer: check, handOff, resend, withdraw, resume };
 }
 
 /** W3C trace context for a chain that starts here. */

@@ -1,0 +1,245 @@
+import { canonical, HoldfastError, type Money } from '../core/index.js';
+import type {
+  AuditEntry,
+  AuditType,
+  CaseRow,
+  DecisionRow,
+  EffectState,
+  OfferState,
+  WorkState,
+} from '../ledger/index.js';
+
+/** A case as its audit tells it: everything about it but the bytes, which stand there as digests. */
+export interface ReplayedCase {
+  readonly case: ReplayedOwnership | null;
+  /** By `attemptId`. */
+  readonly offers: ReadonlyMap<string, ReplayedOffer>;
+  /** By `attemptId`. */
+  readonly decisions: ReadonlyMap<string, ReplayedDecision>;
+  readonly work: ReadonlyMap<string, ReplayedWork>;
+  readonly effects: ReadonlyMap<string, ReplayedEffect>;
+  readonly notes: ReadonlyMap<string, ReplayedNote>;
+}
+
+export interface ReplayedOwnership {
+  readonly kind: string;
+  readonly status: CaseRow['status'];
+  readonly owner: string;
+  readonly epoch: number;
+  readonly contract: string | null;
+  readonly bounds: string;
+}
+
+export interface ReplayedOffer {
+  readonly state: OfferState;
+  readonly code: string | null;
+  readonly digest: string;
+  readonly toAgent: string;
+  readonly epoch: number;
+  /** Digest of the verified receipt. */
+  readonly receipt: string | null;
+}
+
+export interface ReplayedDecision {
+  readonly verdict: DecisionRow['verdict'];
+  readonly code: string | null;
+  readonly digest: string | null;
+  readonly taskId: string | null;
+  readonly epochBefore: number | null;
+  readonly epochAfter: number | null;
+  readonly answer: string;
+}
+
+export interface ReplayedWork {
+  readonly state: WorkState;
+  readonly owner: string;
+  readonly epoch: number;
+  readonly envelope: string;
+  readonly result: string | null;
+}
+
+export interface ReplayedEffect {
+  readonly state: EffectState;
+  readonly operation: string;
+  readonly amount: Money | null;
+  readonly owner: string;
+  readonly epoch: number;
+}
+
+export interface ReplayedNote {
+  readonly writer: string;
+  readonly epoch: number;
+  readonly digest: string;
+}
+
+/** One attempt of one sender, within its case. */
+export function attemptId(sender: string, handoffId: string, attempt: number): string {
+  return canonical([sender, handoffId, attempt]);
+}
+
+interface Draft {
+  case: ReplayedOwnership | null;
+  readonly offers: Map<string, ReplayedOffer>;
+  readonly decisions: Map<string, ReplayedDecision>;
+  readonly work: Map<string, ReplayedWork>;
+  readonly effects: Map<string, ReplayedEffect>;
+  readonly notes: Map<string, ReplayedNote>;
+}
+
+/**
+ * Rebuilds the case from its entries alone; verify the chain first.
+ * @throws audit_broken where an entry does not carry what its type needs, or follows from nothing before it
+ */
+export function replay(entries: readonly AuditEntry[]): ReplayedCase {
+  const draft: Draft = {
+    case: null,
+    offers: new Map(),
+    decisions: new Map(),
+    work: new Map(),
+    effects: new Map(),
+    notes: new Map(),
+  };
+  for (const entry of entries) STEPS[entry.type]?.(draft, entry);
+  return draft;
+}
+
+type Step = (draft: Draft, entry: AuditEntry) => void;
+
+/** Refusals, reports and repeated deliveries change nothing: they have no step. */
+const STEPS: Partial<Record<AuditType, Step>> = {
+  case_opened: openCase,
+  case_imported: openCase,
+  case_closed(draft, entry) {
+    draft.case = { ...needed(draft.case, entry), status: 'closed' };
+  },
+  offer_intended(draft, entry) {
+    draft.offers.set(attempt(entry), {
+      state: 'intended',
+      code: null,
+      digest: digest(entry),
+      toAgent: text(entry, 'toAgent'),
+      epoch: needed(entry.epochBefore, entry),
+      receipt: null,
+    });
+  },
+  offer_offered: (draft, entry) => setOffer(draft, entry, { state: 'offered' }),
+  offer_closed(draft, entry) {
+    setOffer(draft, entry, { state: text(entry, 'state') as OfferState });
+    decide(draft, entry, { verdict: 'tombstone', code: 'withdrawn', digest: null, taskId: null });
+  },
+  handoff_accepted(draft, entry) {
+    const owner = text(entry, 'toAgent');
+    const epoch = needed(entry.epochAfter, entry);
+    const before = needed(draft.case, entry);
+    draft.case = {
+      ...before,
+      owner,
+      epoch,
+      contract: text(entry, 'contract'),
+      bounds: text(entry, 'bounds'),
+    };
+    if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'accepted' });
+    decide(draft, entry, { verdict: 'accepted', code: null, taskId: text(entry, 'taskId') });
+    for (const id of strings(entry, 'superseded')) {
+      draft.work.set(id, { ...needed(draft.work.get(id), entry), state: 'superseded' });
+    }
+    draft.work.set(text(entry, 'workId'), {
+      state: 'open',
+      owner,
+      epoch,
+      envelope: digest(entry),
+      result: null,
+    });
+  },
+  handoff_rejected(draft, entry) {
+    const code = needed(entry.rule, entry);
+    if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'rejected', code });
+    decide(draft, entry, { verdict: 'rejected', code, taskId: text(entry, 'taskId') });
+  },
+  receipt_verified: (draft, entry) => setOffer(draft, entry, { receipt: text(entry, 'receiptDigest') }),
+  work_settled(draft, entry) {
+    const id = text(entry, 'workId');
+    draft.work.set(id, {
+      ...needed(draft.work.get(id), entry),
+      state: text(entry, 'state') as WorkState,
+      result: entry.digest ?? null,
+    });
+  },
+  note_added(draft, entry) {
+    draft.notes.set(text(entry, 'noteId'), {
+      writer: entry.actor,
+      epoch: needed(entry.epochBefore, entry),
+      digest: digest(entry),
+    });
+  },
+  effect_started(draft, entry) {
+    draft.effects.set(text(entry, 'key'), {
+      state: 'started',
+      operation: text(entry, 'operation'),
+      amount: (entry.data?.amount ?? null) as Money | null,
+      owner: entry.actor,
+      epoch: needed(entry.epochBefore, entry),
+    });
+  },
+  effect_settled(draft, entry) {
+    const key = text(entry, 'key');
+    const effect = needed(draft.effects.get(key), entry);
+    draft.effects.set(key, { ...effect, state: text(entry, 'state') as EffectState });
+  },
+};
+
+function openCase(draft: Draft, entry: AuditEntry): void {
+  draft.case = {
+    kind: text(entry, 'kind'),
+    status: 'open',
+    owner: text(entry, 'owner'),
+    epoch: needed(entry.epochAfter, entry),
+    contract: null,
+    bounds: text(entry, 'bounds'),
+  };
+}
+
+function setOffer(draft: Draft, entry: AuditEntry, to: Partial<ReplayedOffer>): void {
+  const id = attempt(entry);
+  draft.offers.set(id, { ...needed(draft.offers.get(id), entry), ...to });
+}
+
+function decide(
+  draft: Draft,
+  entry: AuditEntry,
+  decision: Omit<ReplayedDecision, 'digest' | 'epochBefore' | 'epochAfter' | 'answer'> & { digest?: null },
+): void {
+  const { epochBefore = null, epochAfter = null } = entry;
+  draft.decisions.set(attempt(entry), {
+    digest: digest(entry),
+    ...decision,
+    epochBefore,
+    epochAfter,
+    answer: text(entry, 'answer'),
+  });
+}
+
+function attempt(entry: AuditEntry): string {
+  return attemptId(entry.actor, needed(entry.handoffId, entry), needed(entry.attempt, entry));
+}
+
+function digest(entry: AuditEntry): string {
+  return needed(entry.digest, entry);
+}
+
+function text(entry: AuditEntry, name: string): string {
+  const value = entry.data?.[name];
+  return needed(typeof value === 'string' ? value : null, entry);
+}
+
+function strings(entry: AuditEntry, name: string): string[] {
+  const value = entry.data?.[name];
+  return needed(Array.isArray(value) ? value : null, entry).map(String);
+}
+
+function needed<T>(value: T | null | undefined, entry: AuditEntry): T {
+  if (value === null || value === undefined) {
+    throw new HoldfastError('audit_broken', undefined, { data: { seq: entry.seq, type: entry.type } });
+  }
+  return value;
+}

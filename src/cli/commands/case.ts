@@ -1,0 +1,190 @@
+import type { Command } from 'commander';
+import { HoldfastError } from '../../core/index.js';
+import type { CaseRow, CaseSnapshot } from '../../ledger/index.js';
+import { findCase, parseEpoch } from '../cases.js';
+import { readCaseFile } from '../files.js';
+import { printFields, printTable } from '../print.js';
+import { type CommonOptions, leaf, type Session } from '../run.js';
+
+interface OpenOptions extends CommonOptions {
+  id?: string;
+  kind?: string;
+  owner?: string;
+  epoch?: string;
+  importedFrom?: string;
+}
+
+interface OneCase extends CommonOptions {
+  root?: string;
+}
+
+const ROOT = ['--root <url>', 'the agent that opened the case, when several cases have this id'] as const;
+
+export function addCase(program: Command, session: Session): void {
+  const group = program.command('case').description('cases: who owns what, at which epoch');
+
+  leaf(group, 'open [file]', 'open a case from a case file, or by its id and kind', [
+    'case open case.json --dir triage',
+    'case open --id CASE-7001 --kind refund --dir triage',
+    'case open --id CASE-7001 --kind refund --epoch 3 --imported-from crm --dir triage',
+  ])
+    .option('--id <id>', 'the id of the case')
+    .option('--kind <kind>', 'its kind')
+    .option('--owner <url>', 'its first owner (default: this agent)')
+    .option('--epoch <n>', 'the epoch at which another system hands it in (default: 1)')
+    .option('--imported-from <system>', 'the system that hands it in')
+    .action((file: string | undefined, options: OpenOptions) =>
+      session.withAgent(options, async (holdfast) => {
+        const named = await whichCase(file, options);
+        const row = await holdfast.openCase({
+          ...named,
+          ...(options.owner === undefined ? {} : { owner: options.owner }),
+          ...(options.epoch === undefined ? {} : { epoch: parseEpoch(options.epoch) }),
+          ...(options.importedFrom === undefined ? {} : { importedFrom: options.importedFrom }),
+        });
+        return { json: { case: row }, text: `Opened ${standing(row)}.` };
+      }),
+    );
+
+  leaf(group, 'show <id>', 'show a case: owner, offers, work, effects and notes', [
+    'case show CASE-7001 --dir triage',
+  ])
+    .option(...ROOT)
+    .action((id: string, options: OneCase) =>
+      session.withAgent(options, async (holdfast) => {
+        const snapshot = await holdfast.ledger.snapshot(await findCase(holdfast, id, options.root));
+        const pointer = await holdfast.statusPointer((snapshot.case as CaseRow).ref);
+        return { json: { ...withoutContent(snapshot), pointer }, text: showCase(snapshot) };
+      }),
+    );
+
+  leaf(group, 'list', 'list the cases in the ledger', ['case list --dir triage', 'case list --mine --open'])
+    .option('--mine', 'only those that this agent owns')
+    .option('--open', 'only open ones')
+    .action((options: CommonOptions & { mine?: boolean; open?: boolean }) =>
+      session.withAgent(options, async (holdfast) => {
+        const cases = await holdfast.ledger.listCases(holdfast.config.tenant, {
+          ...(options.mine ? { owner: holdfast.url } : {}),
+          ...(options.open ? { status: 'open' as const } : {}),
+        });
+        return {
+          json: { cases },
+          text: printTable(
+            ['CASE', 'KIND', 'STATUS', 'EPOCH', 'OWNER', 'ROOT'],
+            cases.map(({ ref, kind, status, epoch, owner }) => [
+              ref.caseId,
+              kind,
+              status,
+              String(epoch),
+              owner,
+              ref.root,
+            ]),
+          ),
+        };
+      }),
+    );
+
+  leaf(group, 'note <id> <text>', 'write a note to a case, as its owner at an epoch', [
+    'case note CASE-7001 "called the customer" --epoch 2 --dir billing',
+  ])
+    .requiredOption('--epoch <n>', 'the epoch under which you own the case')
+    .option(...ROOT)
+    .action((id: string, text: string, options: OneCase & { epoch: string }) =>
+      session.withAgent(options, async (holdfast) => {
+        const epoch = parseEpoch(options.epoch);
+        const note = await holdfast.note({ ref: await findCase(holdfast, id, options.root), epoch, text });
+        return { json: { note }, text: `Noted on ${id} at epoch ${epoch}.` };
+      }),
+    );
+
+  leaf(group, 'close <id>', 'close a case, as its owner at an epoch; this is final', [
+    'case close CASE-7001 --epoch 2 --dir billing',
+  ])
+    .requiredOption('--epoch <n>', 'the epoch under which you own the case')
+    .option(...ROOT)
+    .action((id: string, options: OneCase & { epoch: string }) =>
+      session.withAgent(options, async (holdfast) => {
+        const ref = await findCase(holdfast, id, options.root);
+        const row = await holdfast.closeCase({ ref, epoch: parseEpoch(options.epoch) });
+        return { json: { case: row }, text: `Closed ${standing(row)}.` };
+      }),
+    );
+}
+
+async function whichCase(
+  file: string | undefined,
+  options: OpenOptions,
+): Promise<{ caseId: string; kind: string }> {
+  if (file !== undefined && options.id === undefined && options.kind === undefined) {
+    const { case_id: caseId, kind } = await readCaseFile(file);
+    return { caseId, kind };
+  }
+  if (file === undefined && options.id !== undefined && options.kind !== undefined) {
+    return { caseId: options.id, kind: options.kind };
+  }
+  throw new HoldfastError('usage', 'Give either a case file, or --id and --kind.');
+}
+
+function standing({ ref, owner, epoch }: CaseRow): string {
+  return `${ref.caseId} (root ${ref.root}): owner ${owner}, epoch ${epoch}`;
+}
+
+/** Envelopes and messages hold content; they are shown by `work list --json` and `handoff show` to who asks for one. */
+function withoutContent({ case: row, offers, decisions, work, effects, notes, audit }: CaseSnapshot) {
+  return {
+    case: row,
+    offers: offers.map(({ message: _, receiptKey: __, ...offer }) => offer),
+    decisions: decisions.map(({ answer: _, ...decision }) => decision),
+    work: work.map(({ envelope: _, ...item }) => item),
+    effects,
+    notes,
+    audit_entries: audit.length,
+  };
+}
+
+function showCase({ case: row, offers, work, effects, notes, audit }: CaseSnapshot): string {
+  if (!row) return '';
+  const blocks = [
+    printFields([
+      ['case', row.ref.caseId],
+      ['root', row.ref.root],
+      ['kind', row.kind],
+      ['status', row.status],
+      ['owner', row.owner],
+      ['epoch', row.epoch],
+      ['contract', row.contract],
+      ['passed', row.hops.join(' -> ')],
+      ['audit', `${audit.length} entries`],
+    ]),
+    table(
+      'Offers',
+      ['HANDOFF', 'ATTEMPT', 'TO', 'STATE', 'CODE'],
+      offers,
+      ({ key, toAgent, state, code }) => [key.handoffId, String(key.attempt), toAgent, state, code ?? ''],
+    ),
+    table('Work', ['WORK ITEM', 'STATE', 'OWNER', 'EPOCH'], work, ({ id, state, owner, epoch }) => [
+      id,
+      state,
+      owner,
+      String(epoch),
+    ]),
+    table('Effects', ['KEY', 'OPERATION', 'AMOUNT', 'STATE', 'OUTCOME'], effects, (effect) => [
+      effect.key,
+      effect.operation,
+      effect.amount ? `${effect.amount.amount} ${effect.amount.currency}` : '',
+      effect.state,
+      effect.outcome ?? '',
+    ]),
+    table('Notes', ['AT', 'EPOCH', 'WRITER', 'TEXT'], notes, ({ at, epoch, writer, text }) => [
+      at,
+      String(epoch),
+      writer,
+      text,
+    ]),
+  ];
+  return blocks.filter((block) => block !== '').join('\n\n');
+}
+
+function table<T>(title: string, columns: string[], rows: readonly T[], cells: (row: T) => string[]): string {
+  return rows.length === 0 ? '' : `${title}\n${printTable(columns, rows.map(cells))}`;
+}

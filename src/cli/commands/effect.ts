@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import { AMOUNT_PATTERN, CURRENCY_PATTERN, HoldfastError, type Money } from '../../core/index.js';
+import { findCase, parseEpoch } from '../cases.js';
+import { printTable } from '../print.js';
+import { type CommonOptions, leaf, type Session } from '../run.js';
+
+interface WriteOptions extends CommonOptions {
+  root?: string;
+  epoch: string;
+  key: string;
+}
+
+interface StartOptions extends WriteOptions {
+  operation: string;
+  amount?: string;
+}
+
+interface SettleOptions extends WriteOptions {
+  state: string;
+  outcome?: string;
+}
+
+export function addEffect(program: Command, session: Session): void {
+  const group = program
+    .command('effect')
+    .description('side effects on business systems, fenced and unique by key');
+  leaf(group, 'start <case>', 'record an effect as started, before the call outside is made', [
+    'effect start CASE-7001 --epoch 2 --key refund-pay_B --operation refund --amount "49.00 EUR" --dir billing',
+  ])
+    .requiredOption('--epoch <n>', 'the epoch under which you own the case')
+    .requiredOption('--key <key>', 'names this one effect of the case; pass it on as the idempotency key')
+    .requiredOption('--operation <name>', 'what is done, such as refund')
+    .option('--amount <amount>', 'its amount with the currency, such as "49.00 EUR"')
+    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .action((id: string, options: StartOptions) =>
+      session.withAgent(options, async (holdfast) => {
+        const effect = await holdfast.startEffect({
+          ref: await findCase(holdfast, id, options.root),
+          epoch: parseEpoch(options.epoch),
+          key: options.key,
+          operation: options.operation,
+          ...(options.amount === undefined ? {} : { amount: parseMoney(options.amount) }),
+        });
+        return {
+          json: { effect },
+          text: `Started ${effect.key} on ${id}; settle it before ${effect.limitAt}.`,
+        };
+      }),
+    );
+  leaf(group, 'settle <case>', 'record what became of an effect', [
+    'effect settle CASE-7001 --epoch 2 --key refund-pay_B --state done --outcome re_881 --dir billing',
+  ])
+    .requiredOption('--epoch <n>', 'the epoch under which you own the case')
+    .requiredOption('--key <key>', 'the key it was started with')
+    .requiredOption('--state <state>', 'done, failed (proved not to have happened) or unknown')
+    .option('--outcome <reference>', "the target's record of it, such as a refund id")
+    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .action((id: string, options: SettleOptions) =>
+      session.withAgent(options, async (holdfast) => {
+        const effect = await holdfast.settleEffect({
+          ref: await findCase(holdfast, id, options.root),
+          epoch: parseEpoch(options.epoch),
+          key: options.key,
+          state: parseState(options.state),
+          ...(options.outcome === undefined ? {} : { outcome: options.outcome }),
+        });
+        return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
+      }),
+    );
+  leaf(group, 'list <case>', 'list the effects of a case', ['effect list CASE-7001 --dir billing'])
+    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .action((id: string, options: CommonOptions & { root?: string }) =>
+      session.withAgent(options, async (holdfast) => {
+        const effects = await holdfast.ledger.listEffects(await findCase(holdfast, id, options.root));
+        return {
+          json: { effects },
+          text: printTable(
+            ['KEY', 'OPERATION', 'AMOUNT', 'STATE', 'EPOCH', 'OUTCOME'],
+            effects.map(({ key, operation, amount, state, epoch, outcome }) => [
+              key,
+              operation,
+              amount ? `${amount.amount} ${amount.currency}` : '',
+              state,
+              String(epoch),
+              outcome ?? '',
+            ]),
+          ),
+        };
+      }),
+    );
+}
+
+function parseMoney(text: string): Money {
+  const [amount = '', currency = '', ...rest] = text.split(' ');
+  if (rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency))
+    return { amount, currency };
+  throw new HoldfastError('usage', '--amount is an amount with its currency, such as "49.00 EUR".');
+}
+
+function parseState(text: string): 'done' | 'failed' | 'unknown' {
+  if (text === 'done' || text === 'failed' || text === 'unknown') return text;
+  throw new HoldfastError('usage', '--state is done, failed or unknown.');
+}

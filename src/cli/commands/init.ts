@@ -1,0 +1,46 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { initAgent, loadIdentity } from '../../node/index.js';
+import { type CommonOptions, leaf, type Session } from '../run.js';
+
+export function addInit(program: Command, session: Session): void {
+  leaf(program, 'init', "make an agent's folder: configuration, key and evidence secret", [
+    'init --agent triage --dir triage --ledger ../ledger.db',
+    'init --agent billing --dir billing --ledger ../ledger.db --url http://127.0.0.1:4200',
+  ])
+    .requiredOption('--agent <name>', "the agent's name")
+    .option('--url <url>', 'the public URL at which peers reach it', 'http://127.0.0.1:4100')
+    .option(
+      '--ledger <file>',
+      'the ledger file, relative to the folder; agents that hand over share it',
+      'ledger.db',
+    )
+    .action((options: CommonOptions & { agent: string; url: string; ledger: string }) =>
+      session.finish(options, async () => {
+        const dir = session.dirOf(options);
+        const config = await initAgent({ ...options, dir });
+        const { url, thumbprint } = await loadIdentity(dir);
+        const [contract] = config.receives;
+        const peerAdd = `holdfast peer add --dir <the other agent's folder> --url ${url} --key ${thumbprint} --contract ${contract} --skill billing`;
+        return {
+          json: {
+            dir,
+            agent: config.agent,
+            url,
+            thumbprint,
+            ledger: resolve(dir, config.ledger),
+            peer_add: peerAdd,
+          },
+          text: [
+            `Made ${config.agent} in ${dir}.`,
+            `  url         ${url}`,
+            `  thumbprint  ${thumbprint}`,
+            'So that another agent knows this one:',
+            `  ${peerAdd}`,
+            'Then:',
+            `  holdfast serve --dir ${options.dir ?? '.'}`,
+          ].join('\n'),
+        };
+      }),
+    );
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { printTable } from '../print.js';
+import { type CommonOptions, leaf, type Session } from '../run.js';
+
+export function addKind(program: Command, session: Session): void {
+  const kind = program.command('kind').description('the sorts of cases, and what may be done with them');
+  leaf(kind, 'list', 'list the kinds in the ledger', ['kind list --dir triage']).action(
+    (options: CommonOptions) =>
+      session.withAgent(options, async ({ ledger, config }) => {
+        const kinds = await ledger.listKinds(config.tenant);
+        return {
+          json: { kinds },
+          text: printTable(
+            ['KIND', 'SYSTEM OF RECORD', 'MODE', 'CONTRACTS', 'CAPS', 'PROHIBITED', 'MAY START'],
+            kinds.map(({ kind: name, systemOfRecord, mode, contracts, policy }) => [
+              name,
+              systemOfRecord,
+              mode,
+              contracts.join(','),
+              Object.entries(policy.caps)
+                .map(([operation, { amount, currency }]) => `${operation} ${amount} ${currency}`)
+                .join(','),
+              policy.prohibitions.join(','),
+              Object.entries(policy.operations)
+                .map(([agent, operations]) => `${agent}: ${operations.join('+')}`)
+                .join(', '),
+            ]),
+          ),
+        };
+      }),
+  );
+  leaf(kind, 'apply', 'store the kinds of the configuration in the ledger', [
+    'kind apply --dir triage',
+    'kind apply --dir triage --replace',
+  ])
+    .option('--replace', 'replace other definitions that the ledger holds; open cases keep their constraints')
+    .action((options: CommonOptions & { replace?: boolean }) =>
+      session.withAgent(options, async (holdfast) => {
+        const kinds = await holdfast.applyKinds({ replace: options.replace ?? false });
+        return {
+          json: { kinds },
+          text: Object.entries(kinds)
+            .map(([name, what]) => `${name}: ${what}`)
+            .join('\n'),
+        };
+      }),
+    );
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { addPeer, readConfig } from '../../node/index.js';
+import { printTable } from '../print.js';
+import { type CommonOptions, leaf, type Session } from '../run.js';
+
+interface AddOptions extends CommonOptions {
+  url: string;
+  key: string;
+  contract: string[];
+  skill: string[];
+  replace?: boolean;
+}
+
+export function addPeerCommands(program: Command, session: Session): void {
+  const peer = program.command('peer').description('the agents that handoffs are exchanged with');
+  leaf(peer, 'add', 'add a peer to the configuration', [
+    'peer add --dir triage --url http://127.0.0.1:4200 --key <thumbprint> --contract refund-dispute/1 --skill billing',
+  ])
+    .requiredOption('--url <url>', "the peer's URL, as its `holdfast identity` prints it")
+    .requiredOption('--key <thumbprint>', "the thumbprint of the peer's key, from the same place")
+    .requiredOption('--contract <id...>', 'contracts that may pass between both agents')
+    .requiredOption('--skill <id...>', 'skills that either may use')
+    .option('--replace', 'replace what is configured for this URL')
+    .action((options: AddOptions) =>
+      session.finish(options, async () => {
+        const { url, key, contract: contracts, skill: skills, replace = false } = options;
+        const config = addPeer(session.dirOf(options), { url, key, contracts, skills }, { replace });
+        const added = config.peers.find((one) => one.key === key);
+        return {
+          json: { peer: added },
+          text: `${config.agent} now knows ${added?.url}. A running node reads this when it starts again.`,
+        };
+      }),
+    );
+  leaf(peer, 'list', 'list the configured peers', ['peer list --dir triage']).action(
+    (options: CommonOptions) =>
+      session.finish(options, async () => {
+        const { peers } = readConfig(session.dirOf(options));
+        return {
+          json: { peers },
+          text: printTable(
+            ['URL', 'KEY', 'CONTRACTS', 'SKILLS'],
+            peers.map(({ url, key, contracts, skills }) => [url, key, contracts.join(','), skills.join(',')]),
+          ),
+        };
+      }),
+  );
+}

@@ -1,0 +1,30 @@
+import { compareStates, type RunState } from './expectation.js';
+import { type Observation, observe } from './observe.js';
+import { Stage } from './stage.js';
+import type { Timeline } from './timeline.js';
+import type { Variant } from './variants.js';
+import type { World } from './world.js';
+
+export interface Outcome extends Observation {
+  readonly ok: boolean;
+  /** Every difference from what was written down; empty where `ok`. */
+  readonly problems: readonly string[];
+}
+
+/** Plays a variant and holds what it left behind against what was written down for it. */
+export async function play(
+  world: World,
+  variant: Variant,
+  expected: RunState,
+  timeline: Timeline,
+): Promise<Outcome> {
+  const stage = new Stage(world, timeline);
+  await variant.play(stage);
+  const observation = await observe(stage);
+  const problems = [
+    ...compareStates(expected, observation.state),
+    ...(observation.audit.verified ? [] : ['audit: the chain does not verify']),
+    ...observation.leaks.map(({ what, where }) => `leak: ${what} in ${where}`),
+  ];
+  return { ...observation, ok: problems.length === 0, problems };
+}

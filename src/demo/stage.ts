@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HoldfastError, isHoldfastError, type JsonObject } from '../core/index.js';
+import type { HandOffResult } from '../handoff/index.js';
+import type { CaseSnapshot } from '../ledger/index.js';
+import { readRefusal } from './answers.js';
+import type { Prepared, RawSend } from './commands.js';
+import type { Refused, Role, RunState } from './expectation.js';
+import { CONTRACT } from './fixture.js';
+import type { Timeline } from './timeline.js';
+import type { World } from './world.js';
+
+const WORK_LIMIT_MS = 10_000;
+
+/** What a play acts on and writes to: the world, the timeline, and what was refused on the way. */
+export class Stage {
+  readonly world: World;
+  readonly refused: Refused[] = [];
+  readonly trail: RunState['trail'][number][] = [];
+  readonly #timeline: Timeline;
+
+  constructor(world: World, timeline: Timeline) {
+    this.world = world;
+    this.#timeline = timeline;
+  }
+
+  snapshot(): Promise<CaseSnapshot> {
+    return this.world.triage.call('snapshot', { ref: this.world.ref });
+  }
+
+  /** Reads who owns the case at this moment, and shows it beside what happened. */
+  async say(step: string, text: string): Promise<void> {
+    const { owner, epoch } = await this.#standing();
+    this.#timeline.line(step, text, owner, epoch);
+  }
+
+  /** As {@link say}, and keeps who owned the case for the comparison at the end. */
+  async witness(at: string, step: string, text: string): Promise<void> {
+    const standing = await this.#standing();
+    this.trail.push({ at, ...standing });
+    this.#timeline.line(step, text, standing.owner, standing.epoch);
+  }
+
+  refuse(refused: Refused): void {
+    this.refused.push(refused);
+  }
+
+  prepare(): Promise<Prepared> {
+    return this.world.triage.call('prepare', {});
+  }
+
+  handOff(prepared: Prepared): Promise<HandOffResult> {
+    const { triage, billingUrl, ref } = this.world;
+    return triage.call('handOff', {
+      ref,
+      caseFile: prepared.caseFile,
+      to: billingUrl,
+      contract: CONTRACT,
+      evidence: [{ artifactId: prepared.artifactId }],
+    });
+  }
+
+  /** Sends a message as it stands, and notes how it was refused. Returns what was answered. */
+  async sendRaw(
+    of: string,
+    message: JsonObject,
+    options: Partial<RawSend> & { as?: 'triage' | 'outsider' } = {},
+  ) {
+    const { as = 'triage', ...send } = options;
+    const answer = await this.world.agent(as).call('send', { to: this.world.billingUrl, message, ...send });
+    const refusal = readRefusal(answer);
+    if (refusal) this.refuse({ of, ...refusal });
+    await this.say('', `${of}: ${refusal ? `refused, ${refusal.code}` : 'answered'}`);
+    return answer;
+  }
+
+  /** Runs what has to be refused by the ledger. */
+  async expectRefusal(act: () => Promise<unknown>, of?: string): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      if (!isHoldfastError(error)) throw error;
+      const { presented, current } = error.data;
+      this.refuse({
+        ...(of === undefined ? {} : { of }),
+        code: error.code,
+        ...(typeof presented === 'number' ? { presented } : {}),
+        ...(typeof current === 'number' ? { current } : {}),
+      });
+    }
+  }
+
+  /** Resolves when billing has settled everything it accepted. @throws internal when it does not in time */
+  async workSettled(): Promise<CaseSnapshot> {
+    for (const end = Date.now() + WORK_LIMIT_MS; ; ) {
+      const snapshot = await this.snapshot();
+      if (snapshot.work.every(({ state }) => state !== 'open')) return snapshot;
+      if (Date.now() > end) throw new HoldfastError('internal', 'billing did not finish its work in time');
+      await sleep(20);
+    }
+  }
+
+  async #standing(): Promise<{ owner: Role; epoch: number }> {
+    const { case: row } = await this.snapshot();
+    if (!row) throw new HoldfastError('case_unknown');
+    return { owner: this.world.roleOf(row.owner), epoch: row.epoch };
+  }
+}

@@ -1,0 +1,62 @@
+/** Holdfast as a library: hands cases between A2A agents without dropping them and without doubling them. */
+export type {
+  AcceptanceCheck,
+  Contract,
+  ContractDefinition,
+  FactRule,
+  OfferView,
+  Verdict,
+  VerifiedEvidence,
+} from './contract/index.js';
+export { accept, defineContract, refundDispute, reject } from './contract/index.js';
+export type {
+  AcceptanceKey,
+  Actor,
+  CaseRef,
+  Clock,
+  ErrorClass,
+  ErrorCode,
+  ErrorDetails,
+  FieldError,
+  Logger,
+  Money,
+  Retry,
+} from './core/index.js';
+export { ERROR_TABLE, HoldfastError, isHoldfastError } from './core/index.js';
+export type {
+  CaseFile,
+  EnvelopeConstraints,
+  Fact,
+  HandoffEnvelope,
+} from './envelope/index.js';
+export { parseCaseFile, redactText } from './envelope/index.js';
+export type { EvidenceArtifact, EvidenceReference, EvidenceStore } from './evidence/index.js';
+export type {
+  AcceptedWork,
+  EffectInput,
+  HandOffInput,
+  HandOffResult,
+  HandoffHandler,
+  StatusPointer,
+} from './handoff/index.js';
+export { EffectNotDone } from './handoff/index.js';
+export type {
+  AuditEntry,
+  CaseRow,
+  CaseSnapshot,
+  EffectRow,
+  KindDefinition,
+  LedgerStore,
+  NoteRow,
+  OfferRow,
+  WorkItem,
+} from './ledger/index.js';
+export type {
+  CaseWrite,
+  Config,
+  EvidenceInput,
+  Holdfast,
+  OpenCaseInput,
+  OpenOptions,
+} from './node/index.js';
+export { openHoldfast } from './node/index.js';

@@ -1,0 +1,150 @@
+import { AMOUNT_PATTERN, CURRENCY_PATTERN, HoldfastError, type Money, toUtc } from '../../core/index.js';
+import type { AuditFact, EffectRow } from '../model.js';
+import type { SettleEffectCommand, StartEffectCommand } from '../port.js';
+import { atEpoch, loggableData, loggableId, refuse } from './facts.js';
+import { fence, isRefused } from './fence.js';
+import { checkPolicy } from './policy.js';
+import type { LedgerView, Rule, Ruling, StoredEffect } from './ruling.js';
+
+/*
+ * An effect is committed as `started` before the outside call and settled after it.
+ *   (none)  -> started                  policy and caps allow it, at the owner's epoch
+ *   started -> done | failed | unknown  settled by the owner of the case, whoever started it
+ *   started -> unknown                  by itself, once its limit has passed: nothing needs to be written for it
+ *   unknown -> done | failed            by the owner, from proof
+ *   failed  -> started                  proved not to have happened: the only state from which the key starts again
+ *   done                                final
+ * While one is `started`, no offer is created and no acceptance commits.
+ */
+
+/** Keys and operations stand in the audit as they are, so they must be names and not prose. */
+const NAME = /^[\x21-\x7e]{1,200}$/;
+
+/** The effect as it counts now: past its limit a started one is unknown. */
+export function asOf(effect: StoredEffect, now: Date): EffectRow {
+  const { startedSeq: _, ...row } = effect;
+  const overdue = row.state === 'started' && Date.parse(row.limitAt) <= now.getTime();
+  return overdue ? { ...row, state: 'unknown' } : row;
+}
+
+export function isSettled(effect: EffectRow): boolean {
+  return effect.state === 'done' || effect.state === 'failed';
+}
+
+/** Whether an effect on the case may be happening outside at this very moment. */
+export function inFlight(view: LedgerView, effects: readonly StoredEffect[]): EffectRow | undefined {
+  return effects.map((effect) => asOf(effect, view.now)).find((effect) => effect.state === 'started');
+}
+
+export const startEffect: Rule<StartEffectCommand, EffectRow> = (view, command) => {
+  const write = 'start_effect';
+  const { ref, writer, epoch, key, operation, amount } = command;
+  if (!NAME.test(key) || !NAME.test(operation)) {
+    throw new HoldfastError('usage', 'An effect key or operation is 1 to 200 visible ASCII characters.');
+  }
+  checkAmount(amount);
+  const standing = fence(view, write, command);
+  if (isRefused(standing)) return standing;
+  const effects = view.effects(ref);
+  const before = effects.find((effect) => effect.key === key);
+  if (before !== undefined && before.state !== 'failed') {
+    const state = asOf(before, view.now).state;
+    return refuse({ write, ref, writer, code: 'effect_duplicate', data: { key, state } });
+  }
+  const kind = view.kind(ref.tenant, standing.case.kind);
+  if (kind === null) return refuse({ write, ref, writer, code: 'kind_unknown' });
+  const refused = checkPolicy(kind, standing.case, effects, command);
+  if (refused !== null) return refuse({ write, ref, writer, code: refused.code, data: refused.data });
+  const row: StoredEffect = {
+    ref,
+    key,
+    operation,
+    amount,
+    epoch,
+    owner: writer,
+    state: 'started',
+    startedAt: toUtc(view.now),
+    limitAt: toUtc(new Date(view.now.getTime() + kind.limits.effectLimitMs)),
+    settledAt: null,
+    outcome: null,
+    startedSeq: view.nextSeq(ref),
+  };
+  return {
+    changes: [{ do: 'start_effect', guard: standing.guard, again: before !== undefined, row }],
+    audit: {
+      ref,
+      facts: [
+        {
+          type: 'effect_started',
+          actor: writer,
+          ...atEpoch(epoch),
+          rule: 'H5',
+          data: { key, operation, amount, limitAt: row.limitAt },
+        },
+      ],
+    },
+    result: asOf(row, view.now),
+  };
+};
+
+export const settleEffect: Rule<SettleEffectCommand, EffectRow> = (view, command) => {
+  const write = 'settle_effect';
+  const { ref, writer, epoch, key, state, outcome } = command;
+  const effect = view.effects(ref).find((row) => row.key === key);
+  const standing = fence(view, write, command);
+  if (isRefused(standing)) return asReport(standing, effect, command);
+  if (effect === undefined) return refuse({ write, ref, writer, code: 'effect_unknown', data: { key } });
+  if (effect.state === state && effect.outcome === outcome) {
+    return { changes: [], audit: null, result: asOf(effect, view.now) };
+  }
+  if (isSettled(effect) || effect.state === state) {
+    return refuse({ write, ref, writer, code: 'effect_settled', data: { key, state: effect.state } });
+  }
+  const row: StoredEffect = { ...effect, state, outcome, settledAt: toUtc(view.now) };
+  return {
+    changes: [{ do: 'settle_effect', guard: standing.guard, row }],
+    audit: {
+      ref,
+      facts: [
+        {
+          type: 'effect_settled',
+          actor: writer,
+          ...atEpoch(epoch),
+          rule: 'H5',
+          data: { key, state, outcome: outcome === null ? null : loggableId(outcome) },
+        },
+      ],
+    },
+    result: asOf(row, view.now),
+  };
+};
+
+/** What a former owner says about an effect it started is worth keeping, but it is the owner who settles. */
+function asReport(
+  refused: Ruling<never>,
+  effect: StoredEffect | undefined,
+  command: SettleEffectCommand,
+): Ruling<never> {
+  if (!('refusal' in refused) || refused.refusal.code !== 'epoch_stale') return refused;
+  if (effect === undefined || effect.owner !== command.writer) return refused;
+  const { key, state, outcome } = command;
+  const report: AuditFact = {
+    type: 'effect_reported',
+    actor: command.writer,
+    rule: 'epoch_stale',
+    data: {
+      key,
+      state,
+      outcome: outcome === null ? null : loggableId(outcome),
+      ...loggableData(refused.refusal.data),
+    },
+  };
+  return { ...refused, audit: { ref: command.ref, facts: [report] } };
+}
+
+function checkAmount(amount: Money | null): void {
+  if (amount === null) return;
+  if (!AMOUNT_PATTERN.test(amount.amount) || !CURRENCY_PATTERN.test(amount.currency)) {
+    throw new HoldfastError('usage', 'An amount is a decimal string with an ISO 4217 currency.');
+  }
+}

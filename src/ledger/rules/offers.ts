@@ -1,0 +1,208 @@
+import { type AcceptanceKey, HoldfastError, handoffIdOf, sha256Hex, toUtc } from '../../core/index.js';
+import { type DecisionRow, type OfferRow, OPEN_OFFER_STATES } from '../model.js';
+import type { DecideResult, IntendOfferCommand, RecordReceiptCommand, VoidOfferCommand } from '../port.js';
+import { inFlight } from './effects.js';
+import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
+import { fence, isRefused } from './fence.js';
+import type { Rule, StoredOffer } from './ruling.js';
+
+/*
+ * An offer is one attempt; its bytes never change; a case has at most one that is open.
+ *   (none)   -> intended              the intent and the bytes, committed before anything is sent
+ *   intended -> offered               before the bytes leave: from here on they may have arrived
+ *   open     -> accepted | rejected   by the decision, in the decision's transaction (decisions.ts)
+ *   open     -> withdrawn | expired   by a void, which inserts the decision (a tombstone) in the same transaction
+ * Open are intended, offered and in_doubt; the other states are final, each with a decision under the same key.
+ * In one shared ledger nothing makes an offer `in_doubt`: the ledger itself always knows.
+ */
+
+export function isOpen(offer: OfferRow): boolean {
+  return (OPEN_OFFER_STATES as readonly string[]).includes(offer.state);
+}
+
+/** An offer as the port shows it. */
+export function offerRow(offer: StoredOffer): OfferRow {
+  const { intendedSeq: _, ...row } = offer;
+  return row;
+}
+
+export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) => {
+  const write = 'intend_offer';
+  const { ref, writer, epoch, attempt, toAgent } = command;
+  if (toAgent === writer) throw new HoldfastError('usage', 'An offer goes to another agent.');
+  if (Number.isNaN(Date.parse(command.acceptBy)))
+    throw new HoldfastError('usage', 'accept_by is a UTC time.');
+  const standing = fence(view, write, command);
+  if (isRefused(standing)) return standing;
+  if (view.openOffer(ref) !== null) return refuse({ write, ref, writer, code: 'offer_open' });
+  const flying = inFlight(view, view.effects(ref));
+  if (flying !== undefined) {
+    return refuse({ write, ref, writer, code: 'effect_in_flight', data: { key: flying.key } });
+  }
+  const handoff = { tenant: ref.tenant, root: ref.root, sender: writer };
+  const handoffId = handoffIdOf(ref.caseId, epoch);
+  const last = view.lastAttempt({ ...handoff, handoffId });
+  if (attempt !== last + 1) {
+    return refuse({ write, ref, writer, code: 'offer_decided', data: { presented: attempt, current: last } });
+  }
+  const key: AcceptanceKey = { ...handoff, handoffId, attempt };
+  const row: StoredOffer = {
+    key,
+    ref,
+    kind: standing.case.kind,
+    toAgent,
+    contract: command.contract,
+    skill: command.skill,
+    epoch,
+    digest: command.digest,
+    message: command.message,
+    state: 'intended',
+    code: null,
+    acceptBy: command.acceptBy,
+    intendedAt: toUtc(view.now),
+    closedAt: null,
+    withheld: command.withheld,
+    receipt: null,
+    receiptKey: null,
+    intendedSeq: view.nextSeq(ref),
+  };
+  const { contract, skill, acceptBy, withheld, loggable } = command;
+  return {
+    changes: [{ do: 'add_offer', guard: standing.guard, row }],
+    audit: {
+      ref,
+      facts: [
+        {
+          type: 'offer_intended',
+          actor: writer,
+          ...attemptOf(key),
+          ...atEpoch(epoch),
+          rule: 'H4',
+          digest: command.digest,
+          data: { toAgent, contract, skill, acceptBy, withheld, loggable },
+        },
+      ],
+    },
+    result: offerRow(row),
+  };
+};
+
+export const markOffered: Rule<AcceptanceKey, OfferRow> = (view, key) => {
+  const offer = view.offer(key);
+  if (offer === null) throw new HoldfastError('offer_unknown');
+  const { ref } = offer;
+  if (offer.state === 'offered') return { changes: [], audit: null, result: offerRow(offer) };
+  if (offer.state !== 'intended') {
+    return refuse({
+      write: 'mark_offered',
+      ref,
+      writer: key.sender,
+      code: 'offer_decided',
+      data: { state: offer.state },
+    });
+  }
+  const row: OfferRow = { ...offerRow(offer), state: 'offered' };
+  return {
+    changes: [{ do: 'set_offer', from: 'intended', row }],
+    audit: {
+      ref,
+      facts: [
+        {
+          type: 'offer_offered',
+          actor: key.sender,
+          ...attemptOf(key),
+          ...atEpoch(offer.epoch),
+          digest: offer.digest,
+        },
+      ],
+    },
+    result: row,
+  };
+};
+
+/** A void past `accept_by` may be recorded as `expired`; before it, it is a withdrawal whatever was asked. */
+export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) => {
+  const { key, writer } = command;
+  const offer = view.offer(key);
+  if (offer === null) throw new HoldfastError('offer_unknown');
+  const { ref, epoch } = offer;
+  const refused = { write: 'void_offer', ref, writer };
+  if (writer !== key.sender) return refuse({ ...refused, code: 'not_owner' });
+  const decided = view.decision(key);
+  if (decided !== null) {
+    return { changes: [], audit: null, result: { outcome: 'decided', decision: decided } };
+  }
+  const row = view.case(ref);
+  if (row?.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, code: 'not_owner' });
+  const closedAt = toUtc(view.now);
+  const state = command.expired && view.now.getTime() > Date.parse(offer.acceptBy) ? 'expired' : 'withdrawn';
+  const decision: DecisionRow = {
+    key,
+    caseId: ref.caseId,
+    verdict: 'tombstone',
+    code: 'withdrawn',
+    digest: null,
+    answer: command.answer,
+    taskId: null,
+    epochBefore: epoch,
+    epochAfter: epoch,
+    decidedAt: closedAt,
+  };
+  return {
+    changes: [
+      { do: 'add_decision', row: decision },
+      { do: 'set_offer', from: offer.state, row: { ...offerRow(offer), state, closedAt } },
+    ],
+    audit: {
+      ref,
+      facts: [
+        {
+          type: 'offer_closed',
+          actor: writer,
+          ...attemptOf(key),
+          ...atEpoch(epoch),
+          rule: 'H4',
+          digest: offer.digest,
+          data: { state, reason: loggableId(command.reason), answer: sha256Hex(command.answer) },
+        },
+      ],
+    },
+    result: { outcome: 'stored', decision },
+  };
+};
+
+/** The first verified receipt stays: another would prove the same acceptance. */
+export const recordReceipt: Rule<RecordReceiptCommand, OfferRow> = (view, command) => {
+  const { key, receipt, receiptKey } = command;
+  const offer = view.offer(key);
+  if (offer === null) throw new HoldfastError('offer_unknown');
+  const { ref, state } = offer;
+  if (state !== 'accepted') {
+    return refuse({
+      write: 'record_receipt',
+      ref,
+      writer: key.sender,
+      code: 'offer_decided',
+      data: { state },
+    });
+  }
+  if (offer.receipt !== null) return { changes: [], audit: null, result: offerRow(offer) };
+  const row: OfferRow = { ...offerRow(offer), receipt, receiptKey };
+  return {
+    changes: [{ do: 'set_offer', from: 'accepted', row }],
+    audit: {
+      ref,
+      facts: [
+        {
+          type: 'receipt_verified',
+          actor: key.sender,
+          ...attemptOf(key),
+          rule: 'H6',
+          digest: offer.digest,
+          data: { receiptDigest: sha256Hex(receipt) },
+        },
+      ],
+    },
+    result: row,
+  };
+};

@@ -1,0 +1,33 @@
+import type { CaseRow } from '../model.js';
+
+/** Why an agent may not hand a case over at an epoch; the numbers say how far off it is. */
+export interface OwnershipRefusal {
+  readonly code: 'case_unknown' | 'case_closed' | 'not_owner' | 'epoch_stale' | 'epoch_ahead';
+  readonly message: string;
+  readonly data: Readonly<Record<string, number>>;
+}
+
+/**
+ * Whether `agent` owns the open case at exactly this epoch. Receivers ask before they fetch anything; the acceptance transaction
+ * asks again, since only its answer counts.
+ */
+export function judgeOwnership(
+  row: CaseRow | null,
+  presented: number,
+  agent: string,
+): OwnershipRefusal | null {
+  if (row === null)
+    return { code: 'case_unknown', message: 'The case is not in this ledger.', data: { presented } };
+  const current = row.epoch;
+  const data = { presented, current };
+  if (row.status === 'closed') return { code: 'case_closed', message: 'The case is closed.', data };
+  if (presented < current) {
+    return { code: 'epoch_stale', message: `stale epoch ${presented}, current ${current}`, data };
+  }
+  if (presented !== current) {
+    return { code: 'epoch_ahead', message: `epoch ${presented} is ahead, current ${current}`, data };
+  }
+  if (row.owner !== agent)
+    return { code: 'not_owner', message: 'The sender is not the owner of the case.', data };
+  return null;
+}

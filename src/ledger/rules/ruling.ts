@@ -1,0 +1,90 @@
+import type { AcceptanceKey, CaseRef, HoldfastError } from '../../core/index.js';
+import type {
+  AuditFact,
+  CaseRow,
+  DecisionRow,
+  EffectRow,
+  KindDefinition,
+  NoteRow,
+  OfferRow,
+  TaskRow,
+  WorkItem,
+} from '../model.js';
+
+/** An offer with its place in the case's audit chain: order is decided by the ledger's sequence, never by clocks. */
+export interface StoredOffer extends OfferRow {
+  readonly intendedSeq: number;
+}
+
+/** An effect as stored, before its limit is applied, with the place at which it was last started. */
+export interface StoredEffect extends EffectRow {
+  readonly startedSeq: number;
+}
+
+/** What the rules read. A storage answers from inside the transaction that will write. */
+export interface LedgerView {
+  /** The database's clock; one instant for the whole transaction. */
+  readonly now: Date;
+  kind(tenant: string, kind: string): KindDefinition | null;
+  case(ref: CaseRef): CaseRow | null;
+  /** The sequence number the case's next audit entry will get. */
+  nextSeq(ref: CaseRef): number;
+  offer(key: AcceptanceKey): StoredOffer | null;
+  openOffer(ref: CaseRef): StoredOffer | null;
+  decision(key: AcceptanceKey): DecisionRow | null;
+  /** The highest attempt with an offer or a decision under this handoff id, or 0. */
+  lastAttempt(key: Omit<AcceptanceKey, 'attempt'>): number;
+  effects(ref: CaseRef): readonly StoredEffect[];
+  openWork(ref: CaseRef): readonly WorkItem[];
+  work(tenant: string, id: string): WorkItem | null;
+  task(tenant: string, id: string): TaskRow | null;
+}
+
+/** Owner and epoch that the statement itself must find, so that nothing can come between a check and its write. */
+export interface Guard {
+  readonly ref: CaseRef;
+  readonly owner: string;
+  readonly epoch: number;
+}
+
+/** One row changed. A storage carries each out as one statement that also checks its guard and the state it leaves. */
+export type Change =
+  | { readonly do: 'put_kind'; readonly tenant: string; readonly kind: KindDefinition }
+  | { readonly do: 'open_case'; readonly row: CaseRow }
+  /** Owner and epoch are the guard's; `to` is the row afterwards. */
+  | { readonly do: 'move_case'; readonly guard: Guard; readonly to: CaseRow }
+  | { readonly do: 'close_case'; readonly guard: Guard; readonly closedAt: string }
+  | { readonly do: 'add_offer'; readonly guard: Guard; readonly row: StoredOffer }
+  | { readonly do: 'set_offer'; readonly from: OfferRow['state']; readonly row: OfferRow }
+  | { readonly do: 'add_decision'; readonly row: DecisionRow }
+  | { readonly do: 'add_work'; readonly guard: Guard; readonly row: WorkItem }
+  | { readonly do: 'supersede_work'; readonly row: WorkItem }
+  | { readonly do: 'settle_work'; readonly guard: Guard; readonly row: WorkItem }
+  | { readonly do: 'add_note'; readonly guard: Guard; readonly row: NoteRow }
+  | {
+      readonly do: 'start_effect';
+      readonly guard: Guard;
+      readonly again: boolean;
+      readonly row: StoredEffect;
+    }
+  | { readonly do: 'settle_effect'; readonly guard: Guard; readonly row: StoredEffect }
+  | { readonly do: 'add_task'; readonly row: TaskRow }
+  /** `row.version` is the new one; the stored one must be one below. */
+  | { readonly do: 'save_task'; readonly row: TaskRow };
+
+/** Facts go to the chain of this case, in this order. */
+export interface CaseFacts {
+  readonly ref: CaseRef;
+  readonly facts: readonly AuditFact[];
+}
+
+/**
+ * What a rule says to a command. A storage carries out the changes, chains the facts and commits; then it returns the result,
+ * or throws the refusal: a refused write leaves its audit entry and nothing else.
+ */
+export type Ruling<T> =
+  | { readonly changes: readonly Change[]; readonly audit: CaseFacts | null; readonly result: T }
+  | { readonly changes: readonly []; readonly audit: CaseFacts; readonly refusal: HoldfastError };
+
+/** A rule is pure: the view and the command are all it knows. */
+export type Rule<C, T> = (view: LedgerView, command: C) => Ruling<T>;

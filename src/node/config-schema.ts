@@ -1,0 +1,312 @@
+import { z } from 'zod';
+import { AMOUNT_PATTERN, CURRENCY_PATTERN, DEFAULT_LIMITS, normalizeAgentUrl } from '../core/index.js';
+import { loopbackAddress } from './loopback.js';
+import { formatDuration, formatSize, parseDuration, parseSize } from './units.js';
+
+/**
+ * The configuration file, once: what a key may hold, its default and what it means all stand here. `config explain`, the reference
+ * page and the validator read this schema, so that none can say something else than the others.
+ */
+
+/** What a person is told about one key. `default` is as it is written in YAML; absent where the key must be given. */
+export interface KeyMeaning {
+  readonly type: string;
+  readonly meaning: string;
+  readonly default?: string;
+}
+
+const meanings = z.registry<KeyMeaning>();
+
+function explained<T extends z.ZodType>(schema: T, meaning: KeyMeaning): T {
+  meanings.add(schema as z.ZodType, meaning);
+  return schema;
+}
+
+function key<T extends z.ZodType>(schema: T, type: string, meaning: string): T {
+  return explained(schema.clone() as T, { type, meaning });
+}
+
+/** A key that may be left out; `fallback` is its default as it would stand in the file. */
+function optional<T extends z.ZodType>(schema: T, type: string, fallback: z.input<T>, meaning: string) {
+  const shown = typeof fallback === 'string' ? fallback : JSON.stringify(fallback);
+  return explained(schema.prefault(fallback as never), { type, meaning, default: shown });
+}
+
+/** A key that may be left out and then means what its sentence says. */
+function absent<T extends z.ZodType>(schema: T, type: string, meaning: string) {
+  return explained(schema.optional(), { type, meaning, default: 'none' });
+}
+
+/** A section that may be left out; its keys then have their own defaults. */
+function section<T extends z.ZodRawShape>(shape: T) {
+  const inner = z.strictObject(shape);
+  return inner.prefault({} as z.input<typeof inner>);
+}
+
+function duration(fallbackMs: number, range: { minMs: number; maxMs: number }, meaning: string) {
+  const { minMs, maxMs } = range;
+  const between = `between ${formatDuration(minMs)} and ${formatDuration(maxMs)}`;
+  const schema = z
+    .string({ error: 'must be a duration with its unit, such as 30s, 5m or 24h' })
+    .transform((text, context) => {
+      const ms = parseDuration(text);
+      if (ms !== null && ms >= minMs && ms <= maxMs) return ms;
+      context.addIssue({ code: 'custom', message: `must be a duration ${between}, such as 30s, 5m or 24h` });
+      return z.NEVER;
+    });
+  return optional(schema, 'duration', formatDuration(fallbackMs), `${meaning} ${capitalize(between)}.`);
+}
+
+function size(fallback: number, maxBytes: number, meaning: string) {
+  const schema = z
+    .string({ error: 'must be a size with its unit, such as 64KiB or 1MiB' })
+    .transform((text, context) => {
+      const bytes = parseSize(text);
+      if (bytes !== null && bytes >= 1 && bytes <= maxBytes) return bytes;
+      context.addIssue({
+        code: 'custom',
+        message: `must be a size up to ${formatSize(maxBytes)}, such as 64KiB or 1MiB`,
+      });
+      return z.NEVER;
+    });
+  return optional(schema, 'size', formatSize(fallback), `${meaning} At most ${formatSize(maxBytes)}.`);
+}
+
+function count(fallback: number, range: { min: number; max: number }, meaning: string) {
+  const { min, max } = range;
+  const error = `must be a whole number from ${min} to ${max}`;
+  const schema = z.int({ error }).min(min, { error }).max(max, { error });
+  return optional(schema, 'integer', fallback, `${meaning} From ${min} to ${max}.`);
+}
+
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+const text = (pattern: RegExp, error: string) => z.string({ error }).regex(pattern, { error });
+
+const agentUrl = z.string({ error: 'must be a URL' }).transform((value, context) => {
+  try {
+    const url = normalizeAgentUrl(value);
+    if (url.startsWith('https:') || loopbackAddress(url)) return url;
+  } catch {
+    // Not a URL at all: the same sentence says what is wanted.
+  }
+  context.addIssue({
+    code: 'custom',
+    message: 'must be an https URL (or http on this machine) without credentials, query or fragment',
+  });
+  return z.NEVER;
+});
+const name = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be a name: letters, digits, . _ - (at most 64)');
+const path = z.string({ error: 'must be a file path' }).min(1, { error: 'must be a file path' });
+const contractId = text(
+  /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*\/[1-9]\d{0,3}$/,
+  'must be a contract id, name/version, such as refund-dispute/1',
+);
+const operation = text(/^[a-z][a-z0-9_.:-]{0,63}$/, 'must be the name of an operation, such as refund');
+const hostAndPort = text(
+  /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/,
+  'must be host:port, such as 127.0.0.1:4200',
+);
+
+const money = z
+  .string({ error: 'must be an amount with its currency, such as 100.00 EUR' })
+  .transform((value, context) => {
+    const [amount = '', currency = '', ...rest] = value.split(' ');
+    if (rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency))
+      return { amount, currency };
+    context.addIssue({ code: 'custom', message: 'must be an amount with its currency, such as 100.00 EUR' });
+    return z.NEVER;
+  });
+
+const peer = z.strictObject({
+  url: key(agentUrl, 'URL', "The peer agent's URL, exactly as it signs its tokens."),
+  key: key(
+    text(
+      /^[A-Za-z0-9_-]{43}$/,
+      'must be the thumbprint that `holdfast identity` prints on the other side (43 characters)',
+    ),
+    'thumbprint',
+    "RFC 7638 SHA-256 thumbprint of the peer's key; a peer that shows another key is refused.",
+  ),
+  contracts: optional(
+    z.array(contractId),
+    'list of name/version',
+    [],
+    'Contracts that may pass between us, either way.',
+  ),
+  skills: optional(
+    z.array(name),
+    'list of skill ids',
+    [],
+    'Skills of the peer that we may use, and ours that it may use.',
+  ),
+  tenant: absent(name, 'name', 'The tenant to which the peer belongs; `tenant` of this node where absent.'),
+});
+
+const kind = z.strictObject({
+  system_of_record: key(
+    z.string({ error: 'must name the system that holds the business facts' }).min(1).max(200),
+    'text',
+    'Where the business facts of such a case live. The record of ownership is this ledger.',
+  ),
+  mode: optional(
+    z.literal('shared', { error: 'must be `shared`' }),
+    '`shared`',
+    'shared',
+    'Both agents use one ledger; the acceptance itself moves the owner.',
+  ),
+  contracts: optional(
+    z.array(contractId),
+    'list of name/version',
+    [],
+    'Contracts under which such a case may be handed over.',
+  ),
+  policy: section({
+    caps: optional(
+      z.record(operation, money),
+      'map of operation to amount',
+      {},
+      'Most that all effects of an operation on one case may add up to, such as `refund: 100.00 EUR`.',
+    ),
+    prohibitions: optional(z.array(operation), 'list of operations', [], 'Operations that nobody may start.'),
+    operations: optional(
+      z.record(
+        z.union([z.literal('*'), agentUrl], { error: 'must be an agent URL or *' }),
+        z.array(operation),
+      ),
+      'map of agent URL to operations',
+      {},
+      'Which agent may start which operations. `*` is any agent that accepted the case under a contract that names the operation.',
+    ),
+  }),
+  limits: section({
+    max_hops: count(
+      2,
+      { min: 1, max: 32 },
+      'Agents through which a case may have passed when it is offered.',
+    ),
+    max_tasks: count(5, { min: 1, max: 1000 }, 'Handovers that a case may see in all.'),
+    accept_within: duration(
+      3_600_000,
+      { minMs: 1000, maxMs: 30 * 86_400_000 },
+      'Time from offer to its `accept_by`.',
+    ),
+    effect_limit: duration(
+      300_000,
+      { minMs: 1000, maxMs: 86_400_000 },
+      'How long an effect may stay `started` before it counts as `unknown`.',
+    ),
+  }),
+});
+
+const MIB = 1024 * 1024;
+const d = DEFAULT_LIMITS;
+
+export const configSchema = z.strictObject({
+  agent: key(name, 'name', "The agent's name, shown on its card."),
+  url: key(
+    agentUrl,
+    'URL',
+    'The public URL at which peers reach this agent; its identity in tokens and receipts.',
+  ),
+  tenant: optional(name, 'name', 'default', "The tenant of this agent's own cases."),
+  vendor: optional(
+    text(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be lower-case letters, digits and -'),
+    'name',
+    'holdfast',
+    'Vendor name in the media type of envelopes; both sides must use the same.',
+  ),
+  ledger: optional(
+    path,
+    'path',
+    'ledger.db',
+    'The SQLite file that records who owns what; agents that hand cases to each other use the same file. Relative to this file.',
+  ),
+  listen: section({
+    host: optional(z.string().min(1), 'host', '127.0.0.1', 'Address on which the node listens.'),
+    port: count(4100, { min: 0, max: 65_535 }, 'Port on which the node listens; 0 takes a free one.'),
+  }),
+  contracts: optional(
+    z.array(path),
+    'list of names or paths',
+    [],
+    'Contracts this agent knows: a built-in one such as `refund-dispute/1`, or the path of a module whose default export is one or several.',
+  ),
+  receives: optional(
+    z.array(contractId),
+    'list of name/version',
+    [],
+    'Contracts under which this agent accepts handoffs.',
+  ),
+  handlers: absent(
+    path,
+    'path',
+    'Module whose default export, `(holdfast) => void`, registers what this agent does with what it accepts.',
+  ),
+  peers: z.array(peer).prefault([]),
+  kinds: z.record(name, kind).prefault({}),
+  network: section({
+    loopback: optional(
+      z.array(hostAndPort),
+      'list of host:port',
+      [],
+      'Loopback addresses that may be reached, for agents on one machine. No other private address ever is.',
+    ),
+    hosts: optional(
+      z.array(z.string().min(1)),
+      'list of hosts',
+      [],
+      'Hosts that may be reached, `*.example.com` for all below one; every public one where empty.',
+    ),
+    ports: optional(
+      z.array(z.int().min(1).max(65_535)),
+      'list of ports',
+      [443],
+      'Ports that may be reached on other machines.',
+    ),
+  }),
+  evidence: section({
+    dir: optional(path, 'path', 'evidence', 'Folder that holds evidence. Relative to this file.'),
+    url_ttl: duration(
+      86_400_000,
+      { minMs: 60_000, maxMs: 30 * 86_400_000 },
+      'How long a signed evidence URL works. An offer is not sent if one would expire before its `accept_by`.',
+    ),
+  }),
+  limits: section({
+    max_body: size(d.maxBodyBytes, 64 * MIB, 'One HTTP body.'),
+    max_envelope: size(d.maxEnvelopeBytes, 16 * MIB, 'One envelope as JSON.'),
+    max_depth: count(d.maxDepth, { min: 4, max: 256 }, 'Nesting of JSON, levels.'),
+    max_nodes: count(d.maxNodes, { min: 100, max: 1_000_000 }, 'Values in one JSON document.'),
+    max_string: size(d.maxStringBytes, 16 * MIB, 'One JSON string.'),
+    max_key: size(d.maxKeyBytes, 4096, 'One key of a JSON object.'),
+    max_evidence: size(d.maxEvidenceBytes, 1024 * MIB, 'One piece of evidence.'),
+    evidence_timeout: duration(
+      d.evidenceTimeoutMs,
+      { minMs: 100, maxMs: 600_000 },
+      'All of one download of evidence.',
+    ),
+    max_peer_answer: size(d.maxPeerAnswerBytes, 64 * MIB, 'One answer of a peer: card, key set or task.'),
+    peer_timeout: duration(d.peerTimeoutMs, { minMs: 100, maxMs: 600_000 }, 'One request to a peer.'),
+    peer_requests_per_minute: count(
+      d.peerRequestsPerMinute,
+      { min: 1, max: 1_000_000 },
+      'Requests that one peer may make in a minute.',
+    ),
+  }),
+  log: section({
+    level: optional(
+      z.enum(['error', 'warn', 'info', 'silent'], { error: 'must be one of error, warn, info, silent' }),
+      'level',
+      'info',
+      'What is logged to stderr, as JSON: `error`, `warn`, `info` or `silent`. Never content, never credentials.',
+    ),
+  }),
+});
+
+/** The file as parsed and checked, defaults filled in: durations in milliseconds, sizes in bytes. */
+export type Config = z.output<typeof configSchema>;
+
+/** What is said about a key; a section has none of its own. */
+export function meaningOf(schema: z.ZodType): KeyMeaning | undefined {
+  return meanings.get(schema);
+}

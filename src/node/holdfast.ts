@@ -1,0 +1,104 @@
+import type { Contract } from '../contract/index.js';
+import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
+import type { EvidenceArtifact, EvidenceStore } from '../evidence/index.js';
+import type {
+  EffectInput,
+  HandOffInput,
+  HandOffResult,
+  HandoffHandler,
+  StatusPointer,
+} from '../handoff/index.js';
+import type { CaseRow, EffectRow, LedgerStore, NoteRow, WorkItem } from '../ledger/index.js';
+import type { NodeIdentity } from '../trust/index.js';
+import type { Config } from './config-schema.js';
+
+/** A case to be opened here, by its id; its root is this agent. */
+export interface OpenCaseInput {
+  readonly caseId: string;
+  readonly kind: string;
+  /** URL of the first owner; this agent where absent. */
+  readonly owner?: string;
+  /** 1 where absent; more when another system hands the case in at that epoch. */
+  readonly epoch?: number;
+  /** Where the case comes from, when it is handed in. */
+  readonly importedFrom?: string;
+}
+
+/** Every write names the epoch under which its writer believes to own the case. */
+export interface CaseWrite {
+  readonly ref: CaseRef;
+  readonly epoch: number;
+}
+
+/** What is stored as evidence, and how. */
+export interface EvidenceInput {
+  readonly filename: string;
+  readonly mediaType: string;
+  /** Adds a version to this artifact; a new artifact where absent. */
+  readonly artifactId?: string;
+}
+
+/** One agent with its ledger: hands cases over, receives them, and writes under the fence. */
+export interface Holdfast {
+  readonly url: string;
+  readonly identity: NodeIdentity;
+  readonly config: Config;
+  /** For reading; the methods here write as this agent. */
+  readonly ledger: LedgerStore;
+  readonly evidence: EvidenceStore;
+
+  /** The case with this id in this agent's tenant; `root` is this agent where absent. */
+  caseRef(caseId: string, root?: string): CaseRef;
+  /** @throws case_exists, kind_unknown */
+  openCase(input: OpenCaseInput): Promise<CaseRow>;
+  /** @throws case_busy, epoch_stale, not_owner */
+  closeCase(write: CaseWrite): Promise<CaseRow>;
+  /** @throws epoch_stale, epoch_ahead, not_owner, case_unknown, case_closed */
+  note(write: CaseWrite & { readonly text: string }): Promise<NoteRow>;
+  /** Runs one side effect under the fence and the case's policy. */
+  effect<T>(input: EffectInput<T>): Promise<{ row: EffectRow; result: T }>;
+  /** Commits `started` for a call that is made elsewhere, and must be settled. */
+  startEffect(
+    write: CaseWrite & { readonly key: string; readonly operation: string; readonly amount?: Money },
+  ): Promise<EffectRow>;
+  settleEffect(
+    write: CaseWrite & {
+      readonly key: string;
+      readonly state: 'done' | 'failed' | 'unknown';
+      readonly outcome?: string;
+    },
+  ): Promise<EffectRow>;
+  /** @throws work_unknown, work_settled, epoch_stale, not_owner */
+  settleWork(work: {
+    readonly workId: string;
+    readonly state: 'done' | 'failed';
+    readonly result?: unknown;
+  }): Promise<WorkItem>;
+  /** All that this agent may tell a customer about a case it has handed over. @throws case_unknown */
+  statusPointer(ref: CaseRef): Promise<StatusPointer>;
+  /** Stores the kinds of the configuration in the ledger. @throws kind_conflict unless `replace` is set */
+  applyKinds(options?: { replace?: boolean }): Promise<Record<string, 'created' | 'same' | 'replaced'>>;
+
+  /** Stores bytes as evidence. @throws evidence_too_large */
+  addEvidence(
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    info: EvidenceInput,
+  ): Promise<EvidenceArtifact>;
+  /** Whether a peer is who the configuration says and takes this contract. @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing */
+  checkPeer(url: string, contract: string): Promise<void>;
+  /** Whether this agent's own node answers, from which a receiver fetches evidence. @throws peer_unreachable */
+  checkServing(): Promise<void>;
+  /** Offers a case to another agent and waits for its decision; this agent stays the owner until the acceptance is verified. */
+  handOff(input: HandOffInput): Promise<HandOffResult>;
+  /** Delivers the identical bytes of an open offer again, or says how it was decided. @throws offer_unknown */
+  resend(key: AcceptanceKey): Promise<HandOffResult>;
+  /** Closes an open offer; a late arrival is then refused. @throws offer_unknown */
+  voidOffer(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
+
+  /** What this agent does with handoffs under a contract; it then accepts them. Before {@link start}. @throws usage */
+  onHandoff(contract: string | Contract, handler: HandoffHandler): void;
+  /** Listens, then finishes what a crash left open. @throws port_taken, kind_conflict */
+  start(options?: { port?: number; host?: string }): Promise<{ url: string; host: string; port: number }>;
+  /** Stops listening, waits for work under way and closes the ledger. */
+  close(): Promise<void>;
+}

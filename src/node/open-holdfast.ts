@@ -1,0 +1,179 @@
+import { mkdirSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Clock, HoldfastError, type Logger, systemClock } from '../core/index.js';
+import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../envelope/index.js';
+import { createReceiver, createSender, createWorker, type HandoffHandler } from '../handoff/index.js';
+import { EVIDENCE_PATH } from '../protocol/index.js';
+import { openEvidenceFiles, openSqliteLedger } from '../storage/index.js';
+import {
+  type AgentExecutor,
+  buildAgentCard,
+  type CardOptions,
+  createEvidenceDownloader,
+  createGuardedFetch,
+  createNodeServer,
+  createPeerClient,
+  createPeerKeySource,
+  type FetchPolicy,
+  type NetworkPorts,
+} from '../transport/index.js';
+import {
+  createAuthenticator,
+  createNodeIdentity,
+  createPeerDirectory,
+  type NodeIdentity,
+  type PeerDirectory,
+} from '../trust/index.js';
+import { createAgent } from './agent.js';
+import { checkConfig, limitsOf, peersOf, readConfig } from './config.js';
+import type { Config } from './config-schema.js';
+import { loadContracts, loadModule } from './contracts.js';
+import type { Holdfast } from './holdfast.js';
+import { createLogger } from './logger.js';
+import { ContractBook } from './received.js';
+import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
+import { Service } from './service.js';
+import { VERSION } from './version.js';
+
+export interface OpenOptions {
+  /** The agent's folder, which holds its configuration, key and evidence. Default: the current folder. */
+  readonly dir?: string;
+  /** The configuration as an object with the keys of the file, instead of the file. */
+  readonly config?: unknown;
+  /** What the agent does with handoffs, by contract id; the same as `onHandoff` for each. */
+  readonly handlers?: Readonly<Record<string, HandoffHandler>>;
+  /** Answers messages that carry no handoff; without one they are rejected with a clear word. */
+  readonly executor?: AgentExecutor;
+  /** Default: JSON lines on stderr, at the configured level. */
+  readonly logger?: Logger;
+  /** The outside world, for tests. */
+  readonly ports?: NetworkPorts & { readonly clock?: Clock };
+}
+
+/**
+ * Opens one agent: reads its configuration, makes its key on the first start, and opens its ledger. Nothing listens until `start`.
+ * @throws config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable
+ */
+export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast> {
+  const dir = resolve(options.dir ?? '.');
+  const config = options.config === undefined ? readConfig(dir) : checkConfig(options.config);
+  if (options.config !== undefined) mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const clock = options.ports?.clock ?? systemClock;
+  const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent });
+  const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
+  for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
+  const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
+  const secret = loadEvidenceSecret(dir);
+  const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
+  const ledger = await openSqliteLedger({ file: resolve(dir, config.ledger), clock });
+
+  const limits = limitsOf(config);
+  const envelopes = createEnvelopeRegistry([envelopeV2], config.vendor);
+  const peers = createPeerDirectory(peersOf(config));
+  const guarded = createGuardedFetch(fetchPolicyOf(config), options.ports);
+  const keys = createPeerKeySource(guarded, limits, clock);
+  const client = createPeerClient({ guarded, identity, limits });
+  const received = (id: string) => contracts.received(id);
+
+  const sender = createSender({
+    identity,
+    ledger,
+    peers,
+    keys,
+    client,
+    envelopes,
+    evidence: { store, secret, urlTtlMs: config.evidence.url_ttl },
+    limits,
+    clock,
+    logger,
+    contract: (id) => contracts.find(id),
+  });
+  const worker = createWorker({ self: identity.url, ledger, envelopes, store, logger, received });
+  const receiver = createReceiver({
+    identity,
+    ledger,
+    peers,
+    envelopes,
+    evidence: { store, downloader: createEvidenceDownloader(guarded, authorizationFor(identity, peers)) },
+    limits,
+    clock,
+    logger,
+    received,
+    onAccepted: (item) => worker.start(item),
+  });
+  const service = new Service({
+    config,
+    sender,
+    worker,
+    logger,
+    loadHandlers: (holdfast) => loadHandlers(dir, config, holdfast),
+    createServer: () =>
+      createNodeServer({
+        url: identity.url,
+        card: buildAgentCard(cardOf(config, contracts, envelopes)),
+        jwks: () => identity.jwks(),
+        authenticator: createAuthenticator({ audience: identity.url, peers, keys, clock, logger }),
+        receiver,
+        ledger,
+        evidence: { store, secret },
+        ...(options.executor === undefined ? {} : { executor: options.executor }),
+        limits,
+        logger,
+        vendor: config.vendor,
+        health: async () => {
+          await ledger.incarnation();
+          return { status: 'ok' };
+        },
+      }),
+  });
+  return createAgent({
+    config,
+    identity,
+    ledger,
+    evidence: store,
+    contracts,
+    sender,
+    service,
+    release: () => guarded.close(),
+  });
+}
+
+function fetchPolicyOf({ network }: Config): FetchPolicy {
+  return {
+    loopback: network.loopback,
+    allowedPorts: network.ports,
+    allowHosts: network.hosts.length === 0 ? null : network.hosts,
+  };
+}
+
+/** Only a configured peer gets a token, and only for evidence that it serves itself. */
+function authorizationFor(
+  identity: NodeIdentity,
+  peers: PeerDirectory,
+): (url: string) => Promise<string | null> {
+  return async (url) => {
+    const peer = peers.list().find((one) => url.startsWith(`${one.url}${EVIDENCE_PATH}/`));
+    return peer ? `Bearer ${await identity.tokenFor(peer.url)}` : null;
+  };
+}
+
+async function loadHandlers(dir: string, { handlers }: Config, holdfast: Holdfast): Promise<void> {
+  if (handlers === undefined) return;
+  const register = await loadModule(dir, handlers);
+  if (typeof register !== 'function') {
+    throw new HoldfastError('config_invalid', `The default export of ${handlers} is not a function.`);
+  }
+  await register(holdfast);
+}
+
+function cardOf(config: Config, contracts: ContractBook, envelopes: EnvelopeRegistry): CardOptions {
+  const skills = new Map(contracts.listReceived().map(({ skill }) => [skill.id, skill]));
+  return {
+    name: config.agent,
+    description: `Takes over cases: ${[...skills.values()].map(({ name }) => name).join(', ') || 'none at present'}.`,
+    url: config.url,
+    version: VERSION,
+    skills: [...skills.values()].map((skill) => ({ ...skill, inputModes: [...envelopes.mediaTypes] })),
+    mediaTypes: envelopes.mediaTypes,
+  };
+}

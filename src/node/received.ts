@@ -1,0 +1,46 @@
+import type { Contract } from '../contract/index.js';
+import { HoldfastError } from '../core/index.js';
+import type { HandoffHandler, ReceivedContract } from '../handoff/index.js';
+
+/** The contracts this agent knows, and of those the ones that it accepts handoffs under. */
+export class ContractBook {
+  readonly #known: Map<string, Contract>;
+  readonly #received = new Map<string, ReceivedContract>();
+
+  /** @throws contract_missing when one that is to be received is not known */
+  constructor(known: ReadonlyMap<string, Contract>, receives: readonly string[]) {
+    this.#known = new Map(known);
+    for (const id of receives) this.#received.set(id, { contract: this.#require(id), handler: {} });
+  }
+
+  find(id: string): Contract | null {
+    return this.#known.get(id) ?? null;
+  }
+
+  received(id: string): ReceivedContract | null {
+    return this.#received.get(id) ?? null;
+  }
+
+  listReceived(): Contract[] {
+    return [...this.#received.values()].map(({ contract }) => contract);
+  }
+
+  /** A contract given as such becomes known. @throws contract_missing, usage when it has a handler already */
+  handle(contract: string | Contract, handler: HandoffHandler): void {
+    if (typeof contract !== 'string') this.#known.set(contract.id, contract);
+    const known = this.#require(typeof contract === 'string' ? contract : contract.id);
+    const { check, work } = this.#received.get(known.id)?.handler ?? {};
+    if (check || work) throw new HoldfastError('usage', `Handoffs under ${known.id} have a handler already.`);
+    this.#received.set(known.id, { contract: known, handler });
+  }
+
+  #require(id: string): Contract {
+    const contract = this.#known.get(id);
+    if (contract) return contract;
+    const known = [...this.#known.keys()].join(', ') || 'none';
+    throw new HoldfastError(
+      'contract_missing',
+      `No contract ${id} is configured; the key contracts names ${known}.`,
+    );
+  }
+}

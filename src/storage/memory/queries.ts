@@ -1,0 +1,120 @@
+import { type AcceptanceKey, type CaseRef, toUtc } from '../../core/index.js';
+import {
+  type OfferRow,
+  OPEN_OFFER_STATES,
+  offerRow,
+  type TaskFilter,
+  type TaskRow,
+} from '../../ledger/index.js';
+import type { HandoffKey, LedgerQueries } from '../engine.js';
+import { attemptKey, refKey, type State } from './state.js';
+
+/** The same questions as the SQL ones, over the maps. */
+export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQueries {
+  const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit } = tables;
+  const attemptsOf = (rows: readonly { readonly key: AcceptanceKey }[], key: HandoffKey) =>
+    rows.filter((row) => sameHandoff(row.key, key)).map((row) => row.key.attempt);
+  return {
+    now,
+    incarnation: () => incarnation,
+    kind: (tenant, kind) => kinds.get(tenant, kind)?.kind ?? null,
+    kinds: (tenant) =>
+      kinds
+        .where((row) => row.tenant === tenant)
+        .map((row) => row.kind)
+        .sort((a, b) => (a.kind < b.kind ? -1 : 1)),
+    case: (ref) => cases.get(...refKey(ref)),
+    cases: (tenant, { status, owner, limit }) =>
+      cases
+        .where(
+          (row) =>
+            row.ref.tenant === tenant &&
+            (status === undefined || row.status === status) &&
+            (owner === undefined || row.owner === owner),
+        )
+        .reverse()
+        .slice(0, limit),
+    casesById: (tenant, caseId) =>
+      cases.where((row) => row.ref.tenant === tenant && row.ref.caseId === caseId),
+    offer: (key) => offers.get(...attemptKey(key)),
+    openOffer: (ref) => offers.where((row) => isOf(row.ref, ref) && isOpen(row))[0] ?? null,
+    offers: (tenant, { from, to, caseId, open, limit }) =>
+      offers
+        .where(
+          (row) =>
+            row.key.tenant === tenant &&
+            (from === undefined || row.key.sender === from) &&
+            (to === undefined || row.toAgent === to) &&
+            (caseId === undefined || row.ref.caseId === caseId) &&
+            (open === undefined || isOpen(row) === open),
+        )
+        .reverse()
+        .slice(0, limit)
+        .map(offerRow),
+    offersOf: (ref) => offers.where((row) => isOf(row.ref, ref)).map(offerRow),
+    decision: (key) => decisions.get(...attemptKey(key)),
+    decisionsOf: (ref) => decisions.where((row) => isOf({ ...row.key, caseId: row.caseId }, ref)),
+    lastAttempt: (key) => Math.max(0, ...attemptsOf(offers.all(), key), ...attemptsOf(decisions.all(), key)),
+    work: (tenant, id) => work.get(tenant, id),
+    openWork: (ref) => work.where((row) => isOf(row.ref, ref) && row.state === 'open'),
+    workItems: (tenant, { owner, state, caseId, limit }) =>
+      work
+        .where(
+          (row) =>
+            row.ref.tenant === tenant &&
+            (owner === undefined || row.owner === owner) &&
+            (state === undefined || row.state === state) &&
+            (caseId === undefined || row.ref.caseId === caseId),
+        )
+        .slice(0, limit),
+    workOf: (ref) => work.where((row) => isOf(row.ref, ref)),
+    notes: (ref) => notes.where((row) => isOf(row.ref, ref)),
+    effects: (ref) => effects.where((row) => isOf(row.ref, ref)),
+    task: (tenant, id) => tasks.get(tenant, id),
+    tasks: (filter) => page(tasks.all(), filter),
+    nextSeq: (ref) => (audit.get(...refKey(ref))?.entries.length ?? 0) + 1,
+    audit: (ref) => [...(audit.get(...refKey(ref))?.entries ?? [])],
+    auditedCases: (tenant) =>
+      audit
+        .where((row) => row.ref.tenant === tenant)
+        .map((row) => row.ref)
+        .sort((a, b) => compare(a.root, b.root) || compare(a.caseId, b.caseId)),
+  };
+}
+
+function page(rows: readonly TaskRow[], filter: TaskFilter): { tasks: TaskRow[]; total: number } {
+  const since = filter.since === undefined ? '' : toUtc(new Date(filter.since));
+  const { after } = filter;
+  const matching = rows
+    .filter(
+      (row) =>
+        row.tenant === filter.tenant &&
+        row.peer === filter.peer &&
+        (filter.contextId === undefined || row.contextId === filter.contextId) &&
+        (filter.state === undefined || row.state === filter.state) &&
+        row.statusAt >= since,
+    )
+    .sort(newestFirst);
+  const tasks = after === undefined ? matching : matching.filter((row) => newestFirst(after, row) < 0);
+  return { tasks: tasks.slice(0, filter.limit), total: matching.length };
+}
+
+function newestFirst(a: { statusAt: string; id: string }, b: { statusAt: string; id: string }): number {
+  return compare(b.statusAt, a.statusAt) || compare(a.id, b.id);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function isOpen(offer: OfferRow): boolean {
+  return (OPEN_OFFER_STATES as readonly string[]).includes(offer.state);
+}
+
+function isOf(ref: CaseRef, other: CaseRef): boolean {
+  return ref.tenant === other.tenant && ref.root === other.root && ref.caseId === other.caseId;
+}
+
+function sameHandoff(a: HandoffKey, b: HandoffKey): boolean {
+  return a.tenant === b.tenant && a.root === b.root && a.sender === b.sender && a.handoffId === b.handoffId;
+}

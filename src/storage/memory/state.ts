@@ -1,0 +1,124 @@
+import { chain } from '../../audit/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, newId } from '../../core/index.js';
+import type {
+  AuditEntry,
+  CaseFacts,
+  CaseRow,
+  DecisionRow,
+  Guard,
+  KindDefinition,
+  NoteRow,
+  StoredEffect,
+  StoredOffer,
+  TaskRow,
+  WorkItem,
+} from '../../ledger/index.js';
+import type { ChangeHandlers } from '../engine.js';
+import { Journal } from './tables.js';
+
+export const refKey = (ref: CaseRef) => [ref.tenant, ref.root, ref.caseId] as const;
+export const attemptKey = (key: AcceptanceKey) =>
+  [key.tenant, key.root, key.sender, key.handoffId, key.attempt] as const;
+
+export interface Chained {
+  readonly ref: CaseRef;
+  readonly entries: readonly AuditEntry[];
+}
+
+export interface State {
+  readonly incarnation: string;
+  readonly journal: Journal;
+  readonly tables: ReturnType<typeof tablesOf>;
+}
+
+export function emptyState(): State {
+  const journal = new Journal();
+  return { incarnation: newId('inc'), journal, tables: tablesOf(journal) };
+}
+
+function tablesOf(journal: Journal) {
+  return {
+    kinds: journal.table<{ readonly tenant: string; readonly kind: KindDefinition }>(),
+    cases: journal.table<CaseRow>(),
+    offers: journal.table<StoredOffer>(),
+    decisions: journal.table<DecisionRow>(),
+    work: journal.table<WorkItem>(),
+    notes: journal.table<NoteRow>(),
+    effects: journal.table<StoredEffect>(),
+    tasks: journal.table<TaskRow>(),
+    audit: journal.table<Chained>(),
+  };
+}
+
+/** Each change with the guards that the SQL statements have. */
+export function handlersOf({ tables }: State): ChangeHandlers {
+  const { kinds, cases, offers, decisions, work, notes, effects, tasks } = tables;
+  const fence = ({ ref, owner, epoch }: Guard): CaseRow => {
+    const row = cases.get(...refKey(ref));
+    if (row?.owner !== owner || row.epoch !== epoch || row.status !== 'open') {
+      throw new HoldfastError('internal', 'An invariant of the ledger does not hold.');
+    }
+    return row;
+  };
+  const setWork = (row: WorkItem): void =>
+    work.replace(row, (item) => item.state === 'open', row.ref.tenant, row.id);
+  return {
+    put_kind: ({ tenant, kind }) => kinds.put({ tenant, kind }, tenant, kind.kind),
+    open_case: ({ row }) => cases.add(row, ...refKey(row.ref)),
+    move_case({ guard, to }) {
+      fence(guard);
+      const moves = (row: CaseRow) => to.epoch === row.epoch + 1 && to.owner !== row.owner;
+      cases.replace(to, moves, ...refKey(guard.ref));
+    },
+    close_case({ guard, closedAt }) {
+      const row = fence(guard);
+      cases.put({ ...row, status: 'closed', closedAt }, ...refKey(guard.ref));
+    },
+    add_offer({ guard, row }) {
+      fence(guard);
+      offers.add(row, ...attemptKey(row.key));
+    },
+    set_offer({ from, row }) {
+      const intendedSeq = offers.get(...attemptKey(row.key))?.intendedSeq ?? 0;
+      offers.replace({ ...row, intendedSeq }, (offer) => offer.state === from, ...attemptKey(row.key));
+    },
+    add_decision: ({ row }) => decisions.add(row, ...attemptKey(row.key)),
+    add_work({ guard, row }) {
+      fence(guard);
+      work.add(row, row.ref.tenant, row.id);
+    },
+    supersede_work: ({ row }) => setWork(row),
+    settle_work({ guard, row }) {
+      fence(guard);
+      setWork(row);
+    },
+    add_note({ guard, row }) {
+      fence(guard);
+      notes.add(row, ...refKey(row.ref), row.id);
+    },
+    start_effect({ guard, again, row }) {
+      fence(guard);
+      const key = [...refKey(row.ref), row.key] as const;
+      if (again) effects.replace(row, (effect) => effect.state === 'failed', ...key);
+      else effects.add(row, ...key);
+    },
+    settle_effect({ guard, row }) {
+      fence(guard);
+      const unsettled = (effect: StoredEffect) => effect.state === 'started' || effect.state === 'unknown';
+      effects.replace(row, unsettled, ...refKey(row.ref), row.key);
+    },
+    add_task: ({ row }) => tasks.add(row, row.tenant, row.id),
+    save_task: ({ row }) =>
+      tasks.replace(row, (task) => task.version === row.version - 1, row.tenant, row.id),
+  };
+}
+
+export function append(state: State, { ref, facts }: CaseFacts, at: string): void {
+  const { audit } = state.tables;
+  const entries = [...(audit.get(...refKey(ref))?.entries ?? [])];
+  for (const fact of facts) {
+    const { entry, bytes } = chain(entries.at(-1) ?? null, fact, ref, at);
+    entries.push({ ...JSON.parse(bytes), hash: entry.hash });
+  }
+  audit.put({ ref, entries }, ...refKey(ref));
+}

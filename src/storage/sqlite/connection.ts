@@ -1,0 +1,90 @@
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { HoldfastError } from '../../core/index.js';
+import { sqliteCode } from './errors.js';
+import { whileBusy } from './lock.js';
+
+/** `HOLD`, in the header of every file that is ours. */
+export const APPLICATION_ID = 0x484f4c44;
+
+/** Earlier versions can lose a committed transaction when two connections reset the WAL at once. */
+const SQLITE_MIN = [3, 51, 3] as const;
+
+/** Above this, bytes, checking every page at each start would cost seconds; `holdfast audit verify` still reads all entries. */
+const QUICK_CHECK_MAX = 64 * 1024 * 1024;
+
+/**
+ * Opens the file, or makes it readable by its owner alone, and sees to it that a commit is on the disk when it says so.
+ * @throws config_invalid where the file is another application's or no database; ledger_unavailable
+ */
+export async function connect(file: string, deadline: number): Promise<Database.Database> {
+  createPrivate(file);
+  const db = new Database(file, { timeout: 0 });
+  try {
+    assertVersion(db);
+    await whileBusy(() => assertOurs(db, file), deadline);
+    await whileBusy(() => db.pragma('journal_mode = WAL'), deadline);
+    db.pragma('synchronous = FULL');
+    db.pragma('foreign_keys = ON');
+    db.pragma('trusted_schema = OFF');
+    assertPragma(db, 'journal_mode', 'wal');
+    assertPragma(db, 'synchronous', 2);
+    assertPragma(db, 'foreign_keys', 1);
+    if (statSync(file).size <= QUICK_CHECK_MAX) await whileBusy(() => assertSound(db), deadline);
+    return db;
+  } catch (error) {
+    db.close();
+    if (sqliteCode(error) === 'SQLITE_NOTADB') throw notOurs(file, error);
+    throw error;
+  }
+}
+
+function createPrivate(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    if (existsSync(file)) return;
+    closeSync(openSync(file, 'a', 0o600));
+    chmodSync(file, 0o600);
+  } catch (error) {
+    throw new HoldfastError('ledger_unavailable', undefined, { cause: error });
+  }
+}
+
+function assertVersion(db: Database.Database): void {
+  const version = db.prepare<[], string>('SELECT sqlite_version()').pluck().get() ?? '';
+  const parts = version.split('.').map(Number);
+  const differs = SQLITE_MIN.findIndex((part, index) => parts[index] !== part);
+  if (differs >= 0 && (parts[differs] ?? 0) < (SQLITE_MIN[differs] ?? 0)) {
+    throw new HoldfastError('ledger_unavailable', `SQLite ${SQLITE_MIN.join('.')} or later is needed.`, {
+      data: { found: version },
+    });
+  }
+}
+
+/** Reads before anything is written, so that another application's database stays as it was. */
+function assertOurs(db: Database.Database, file: string): void {
+  const id = db.pragma('application_id', { simple: true });
+  if (id === APPLICATION_ID) return;
+  const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get();
+  if (id !== 0 || tables !== 0) throw notOurs(file, undefined);
+}
+
+function notOurs(file: string, cause: unknown): HoldfastError {
+  return new HoldfastError('config_invalid', 'The ledger file is not a Holdfast ledger.', {
+    data: { file },
+    cause,
+  });
+}
+
+function assertPragma(db: Database.Database, name: string, wanted: string | number): void {
+  if (db.pragma(name, { simple: true }) !== wanted) {
+    throw new HoldfastError('ledger_unavailable', `The database does not keep ${name} = ${wanted}.`);
+  }
+}
+
+function assertSound(db: Database.Database): void {
+  if (db.pragma('quick_check(1)', { simple: true }) !== 'ok') {
+    throw new HoldfastError('ledger_unavailable', 'The ledger file is damaged.');
+  }
+}

@@ -1,0 +1,74 @@
+import type { AcceptanceKey, CaseRef } from '../../core/index.js';
+import type { Guard } from '../../ledger/index.js';
+
+export interface RefColumns {
+  tenant: string;
+  root: string;
+  case_id: string;
+}
+
+export interface KeyColumns {
+  tenant: string;
+  root: string;
+  sender: string;
+  handoff_id: string;
+  attempt: number;
+}
+
+export const ofRef = (ref: CaseRef): RefColumns => ({
+  tenant: ref.tenant,
+  root: ref.root,
+  case_id: ref.caseId,
+});
+
+export const toRef = (row: RefColumns): CaseRef => ({
+  tenant: row.tenant,
+  root: row.root,
+  caseId: row.case_id,
+});
+
+export const ofKey = (key: AcceptanceKey): KeyColumns => ({
+  tenant: key.tenant,
+  root: key.root,
+  sender: key.sender,
+  handoff_id: key.handoffId,
+  attempt: key.attempt,
+});
+
+export const toKey = (row: KeyColumns): AcceptanceKey => ({
+  tenant: row.tenant,
+  root: row.root,
+  sender: row.sender,
+  handoffId: row.handoff_id,
+  attempt: row.attempt,
+});
+
+/** Conditions on the columns of `ofRef` and `ofKey`. */
+export const THIS_CASE = 'tenant = @tenant AND root = @root AND case_id = @case_id';
+export const THIS_ATTEMPT =
+  'tenant = @tenant AND root = @root AND sender = @sender AND handoff_id = @handoff_id AND attempt = @attempt';
+
+/** True only while the case is open with this owner at this epoch: the fence, inside the statement that writes. */
+export const FENCE = `EXISTS (SELECT 1 FROM cases c WHERE c.tenant = @tenant AND c.root = @root
+  AND c.case_id = @case_id AND c.owner = @guard_owner AND c.epoch = @guard_epoch AND c.status = 'open')`;
+
+export const ofGuard = (guard: Guard) => ({
+  ...ofRef(guard.ref),
+  guard_owner: guard.owner,
+  guard_epoch: guard.epoch,
+});
+
+/** `INSERT` of these columns from parameters of the same names; `fenced` ones happen only while the fence holds. */
+export function insertInto(table: string, columns: readonly string[], fenced = false): string {
+  const values = columns.map((column) => `@${column}`).join(', ');
+  const source = fenced ? `SELECT ${values} WHERE ${FENCE}` : `VALUES (${values})`;
+  return `INSERT INTO ${table} (${columns.join(', ')}) ${source}`;
+}
+
+/** `AND column = @name` for each that is given. */
+export function whereGiven(conditions: Readonly<Record<string, unknown>>): string {
+  return Object.entries(conditions)
+    .filter(([, value]) => value !== undefined)
+    .map(([column]) => ` AND ${column} = @${column}`)
+    .join('');
+}

@@ -1,0 +1,45 @@
+/** A queue with one reader, that ends when its writer closes it or its reader's request is over. */
+export class EventChannel<T> implements AsyncIterable<T> {
+  readonly #items: T[] = [];
+  readonly #onEnd: (channel: EventChannel<T>) => void;
+  #wake: (() => void) | null = null;
+  #closed = false;
+  #error: unknown;
+
+  constructor(onEnd: (channel: EventChannel<T>) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  push(item: T): void {
+    if (this.#closed) return;
+    this.#items.push(item);
+    this.#wake?.();
+  }
+
+  /** What is queued is still read; then the reader's loop ends, or throws the error. */
+  close(error?: unknown): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#error = error;
+    this.#onEnd(this);
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    try {
+      for (;;) {
+        const next = this.#items.shift();
+        if (next !== undefined) yield next;
+        else if (this.#closed) break;
+        else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+      }
+      if (this.#error !== undefined) throw this.#error;
+    } finally {
+      this.close();
+    }
+  }
+}

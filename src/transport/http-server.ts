@@ -1,0 +1,225 @@
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { AgentCard } from '@a2a-js/sdk';
+import type { AgentExecutor } from '@a2a-js/sdk/server';
+import {
+  HoldfastError,
+  isHoldfastError,
+  type JsonObject,
+  type Limits,
+  normalizeAgentUrl,
+} from '../core/index.js';
+import type { EvidenceStore } from '../evidence/index.js';
+import type { OfferReceiver } from '../handoff/index.js';
+import type { LedgerStore } from '../ledger/index.js';
+import {
+  AGENT_CARD_PATH,
+  DEFAULT_VENDOR,
+  EVIDENCE_PATH,
+  JSON_RPC_PATH,
+  JWKS_PATH,
+  REST_PATH,
+} from '../protocol/index.js';
+import type { Authenticator } from '../trust/index.js';
+import { AuthGate } from './auth-gate.js';
+import type { Call } from './call.js';
+import { refusingExecutor } from './default-executor.js';
+import { toRestBody, toWireError } from './errors.js';
+import { createJsonRpcBinding } from './json-rpc.js';
+import type { Logger } from './logger.js';
+import { checkRequest, type Target } from './request-checks.js';
+import { LedgerRequestHandler } from './request-handler.js';
+import { type Binding, sendError } from './respond.js';
+import { createRestBinding } from './rest.js';
+import { createPublicRoutes, serveEvidence } from './routes.js';
+import { LedgerTaskStore } from './task-store.js';
+
+const HEALTH_PATH = '/healthz';
+
+export interface NodeServerOptions {
+  /** The public base URL of the agent, which its card and its peers name. Routes stand below its path. */
+  readonly url: string;
+  /** The Agent Card as wire JSON. */
+  readonly card: JsonObject;
+  readonly jwks: () => object;
+  readonly authenticator: Authenticator;
+  readonly receiver: OfferReceiver;
+  readonly ledger: LedgerStore;
+  readonly evidence: { readonly store: EvidenceStore; readonly secret: Uint8Array };
+  /** Answers plain messages; without one they are refused in a sentence. */
+  readonly executor?: AgentExecutor;
+  readonly limits: Limits;
+  readonly logger: Logger;
+  readonly vendor?: string;
+  readonly health: () => Promise<object>;
+  /** `host:port` under which a proxy forwards to this server, besides the public one and the listening one. */
+  readonly hosts?: readonly string[];
+  /** How long a plain message to a task waits for an earlier one, milliseconds; 10,000 by default. */
+  readonly turnWaitMs?: number;
+}
+
+export interface NodeServer {
+  /** @throws port_taken */
+  listen(port: number, host: string): Promise<{ port: number }>;
+  /** Stops listening, ends streams, and gives requests under way `graceMs` (2,000 by default). */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Headers that never became a request: answered by hand, because there is nothing to answer with. */
+function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) return;
+  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400;
+  const wire = toWireError(new HoldfastError('message_invalid', 'The HTTP request is malformed.'));
+  const body = JSON.stringify(toRestBody({ ...wire, http: status }));
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** One port for the card, the keys, evidence, JSON-RPC and HTTP+JSON; all errors are JSON, none says more than it must. */
+export function createNodeServer(options: NodeServerOptions): NodeServer {
+  const { limits, logger, ledger, receiver, evidence } = options;
+  const url = normalizeAgentUrl(options.url);
+  const base = new URL(url).pathname.replace(/\/$/, '');
+  const handler = new LedgerRequestHandler({
+    card: AgentCard.fromJSON(options.card),
+    tasks: new LedgerTaskStore(ledger, url),
+    receiver,
+    executor: options.executor ?? refusingExecutor,
+    logger,
+    vendor: options.vendor ?? DEFAULT_VENDOR,
+    turnWaitMs: options.turnWaitMs ?? 10_000,
+  });
+  const gate = new AuthGate(options.authenticator, limits);
+  const jsonRpc = createJsonRpcBinding(handler, limits);
+  const rest = createRestBinding(handler, limits);
+  const routes = createPublicRoutes(options);
+  const publicRoutes = new Map([
+    [`${base}${AGENT_CARD_PATH}`, routes.serveCard],
+    [`${base}${JWKS_PATH}`, routes.serveKeys],
+    [`${base}${HEALTH_PATH}`, routes.serveHealth],
+  ]);
+  const allowedHosts = new Set(
+    [new URL(url).host, ...(options.hosts ?? [])].map((host) => host.toLowerCase()),
+  );
+  const open = new Set<AbortController>();
+
+  function bindingOf(path: string): Binding {
+    return path === `${base}${JSON_RPC_PATH}` ? 'json-rpc' : 'rest';
+  }
+
+  /** Everything behind authentication. What does not exist is not told apart from what nobody may see. */
+  async function routeAuthenticated(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: Target,
+    call: Call,
+  ): Promise<void> {
+    const { path, query } = target;
+    const reads = request.method === 'GET' || request.method === 'HEAD';
+    if (path === `${base}${JSON_RPC_PATH}` && request.method === 'POST') {
+      return jsonRpc(request, response, query, call);
+    }
+    if (path.startsWith(`${base}${REST_PATH}/`)) {
+      const below = path.slice(base.length + REST_PATH.length);
+      return rest(request, response, { path: below, query }, call);
+    }
+    if (path.startsWith(`${base}${EVIDENCE_PATH}/`) && reads) {
+      return serveEvidence(evidence, request, response, call.principal);
+    }
+    throw new HoldfastError('not_found');
+  }
+
+  async function route(request: IncomingMessage, response: ServerResponse, note: RequestNote): Promise<void> {
+    const target = checkRequest(request, allowedHosts);
+    note.path = target.path;
+    note.binding = bindingOf(target.path);
+    const publicRoute = publicRoutes.get(target.path);
+    if (publicRoute !== undefined && (request.method === 'GET' || request.method === 'HEAD')) {
+      return publicRoute(request, response);
+    }
+    const principal = await gate.admit(request.headers.authorization);
+    note.agent = principal.agent;
+    const gone = new AbortController();
+    open.add(gone);
+    response.once('close', () => {
+      open.delete(gone);
+      gone.abort();
+    });
+    const call: Call = { principal, signal: gone.signal, message: null, error: undefined };
+    note.call = call;
+    return routeAuthenticated(request, response, target, call);
+  }
+
+  function log(request: IncomingMessage, response: ServerResponse, note: RequestNote, ms: number): void {
+    const fields = {
+      method: request.method,
+      path: note.path,
+      status: response.statusCode,
+      ms,
+      ...(note.agent === null ? {} : { agent: note.agent }),
+    };
+    const failed = note.failed ?? note.call?.error;
+    if (failed === undefined || toWireError(failed).http < 500) logger.info(fields, 'request');
+    else logger.error({ ...fields, err: failed }, 'a request failed here');
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const note: RequestNote = { path: null, binding: 'rest', agent: null, call: null, failed: undefined };
+    const startedAt = performance.now();
+    response.on('error', () => undefined);
+    response.once('close', () => log(request, response, note, Math.round(performance.now() - startedAt)));
+    try {
+      await route(request, response, note);
+    } catch (error) {
+      note.failed = error;
+      if (response.headersSent) response.destroy();
+      else sendError(response, note.binding, toWireError(error));
+    }
+  }
+
+  const server = createServer(
+    { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000, maxHeaderSize: 16 * 1024 },
+    (request, response) => void serve(request, response),
+  );
+  server.maxRequestsPerSocket = 10_000;
+  server.on('clientError', refuseConnection);
+
+  return {
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', (error: NodeJS.ErrnoException) =>
+          reject(
+            error.code === 'EADDRINUSE'
+              ? new HoldfastError('port_taken', `Port ${port} on ${host} is in use.`, { data: { port } })
+              : error,
+          ),
+        );
+        server.listen(port, host, () => {
+          const bound = (server.address() as AddressInfo).port;
+          for (const name of [host, 'localhost', '127.0.0.1', '[::1]']) allowedHosts.add(`${name}:${bound}`);
+          resolve({ port: bound });
+        });
+      }),
+    close: async (graceMs = 2_000) => {
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      for (const call of open) call.abort();
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** What the log line of a request says; never a query, which may be a secret. */
+interface RequestNote {
+  path: string | null;
+  binding: Binding;
+  agent: string | null;
+  call: Call | null;
+  failed: unknown;
+}

@@ -1,0 +1,28 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** The business system: counts what really happened, by idempotency key, and forgets nothing when a node dies. */
+export async function startTarget(): Promise<{
+  url: string;
+  calls: Map<string, number>;
+  close(): Promise<void>;
+}> {
+  const calls = new Map<string, number>();
+  const server: Server = createServer((request, response) => {
+    const key = String(request.headers['idempotency-key']);
+    request.resume().on('end', () => {
+      calls.set(key, (calls.get(key) ?? 0) + 1);
+      response.end('{"ok":true}');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,111 @@
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { runTriageDemo, type TriageDemoOptions, VARIANT_NAMES } from '../../src/demo/index.js';
+
+async function run(options: Partial<TriageDemoOptions> & { variant?: string } = {}) {
+  const chunks: string[] = [];
+  const out = (text: string) => void chunks.push(text);
+  const code = await runTriageDemo({ once: true, json: true, out, color: false, ...options });
+  const text = chunks.join('');
+  return {
+    code,
+    text,
+    json: options.json === false ? null : JSON.parse(text.trimEnd().split('\n').at(-1) ?? ''),
+  };
+}
+
+const REFUND = {
+  operation: 'refund',
+  amount: '49.00',
+  currency: 'EUR',
+  key: 'refund-pay_B',
+  epoch: 4,
+  state: 'done',
+};
+
+describe('holdfast demo triage', () => {
+  it('[R-028][R-029][R-030][R-031][R-032][R-054][R-056][R-058][R-061][R-063][R-075][R-153][R-165][R-166][R-168] hands the case over, refuses the late note, refunds once', async () => {
+    const { code, json } = await run();
+
+    expect(json).toMatchObject({
+      scenario: 'triage',
+      variant: null,
+      ok: true,
+      problems: [],
+      owner: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      epoch: 4,
+      workItems: 1,
+      effects: [REFUND],
+      refused: [{ code: 'epoch_stale', presented: 3, current: 4 }],
+      audit: { verified: true, entries: expect.any(Number) },
+      leaks: 0,
+      state: { notes: 0, pointer: { status: 'handed_off', owner: 'billing' } },
+    });
+    expect(json.attempts).toEqual([
+      {
+        system: 'payments',
+        operation: 'refund',
+        key: 'refund-pay_B',
+        amount: '49.00',
+        currency: 'EUR',
+        outcome: 'done',
+      },
+    ]);
+    expect(code).toBe(0);
+  });
+
+  it.each([
+    ['V1', '[R-064][R-103][R-105] keeps the case with triage'],
+    ['V1b', '[R-064][R-082] judges the corrected attempt for itself'],
+    ['V2', '[R-083][R-086] answers the same bytes with the same receipt'],
+    ['V5', '[R-047][R-170] refuses evidence that is not what its reference says'],
+    ['V6', '[R-044][R-068][R-069][R-171] refuses what is not exactly one envelope of a known version'],
+    ['V7', '[R-026][R-051][R-070][R-071][R-087] refuses who may not, without fetching anything'],
+    ['V8', '[R-072][R-074] refuses other epochs and unknown cases, and makes no case'],
+    ['V9', '[R-127][R-128] holds the cap against what the transcript says'],
+    ['V12', "[R-045][R-167] refuses a sender's context and opens one of its own"],
+    ['V14', '[R-082] refuses another body under the same key, first or last'],
+    ['V15', '[R-050] connects nowhere that evidence may not lead'],
+  ])('variant %s %s', async (variant) => {
+    const { code, json } = await run({ variant });
+
+    expect(json).toMatchObject({ variant, problems: [], ok: true, leaks: 0, audit: { verified: true } });
+    expect(code).toBe(0);
+  });
+
+  it('says which variants there are, and starts nothing for another', async () => {
+    await expect(run({ variant: 'V3' })).rejects.toMatchObject({
+      code: 'usage',
+      message: expect.stringContaining(VARIANT_NAMES.join(', ')),
+    });
+  });
+
+  it('fails where what happened is not what was written down', async () => {
+    const { code, json } = await run({ variant: 'V1', expected: { epoch: 4, owner: 'billing' } });
+
+    expect(json).toMatchObject({
+      ok: false,
+      problems: ['owner: expected "billing", found "triage"', 'epoch: expected 4, found 3'],
+    });
+    expect(code).toBe(1);
+  });
+
+  it('shows on a terminal who owns the case at each step, and leaves nothing behind', async () => {
+    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('holdfast-demo-'));
+    const before = folders();
+
+    const { code, text } = await run({ json: false });
+
+    const owners = [...text.matchAll(/^ {2,5}(\d)? +.* (triage|billing)@(\d)$/gm)].map(
+      ([, step, owner, epoch]) => [step, `${owner}@${epoch}`],
+    );
+    expect(owners).toEqual([
+      [undefined, 'triage@3'],
+      ...['1', '2', '3', '4'].map((step) => [step, 'triage@3']),
+      ...['5', '6', '7', '8', '9'].map((step) => [step, 'billing@4']),
+    ]);
+    expect(code).toBe(0);
+    expect(folders().filter((name) => !before.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,15 @@
+import { caseSuite } from './suite/cases.js';
+import { decisionSuite } from './suite/decisions.js';
+import { effectSuite } from './suite/effects.js';
+import type { OpenLedger } from './suite/fixtures.js';
+import { offerSuite } from './suite/offers.js';
+import { taskSuite } from './suite/tasks.js';
+
+/** What every storage of the ledger must do, whatever it is made of. */
+export function ledgerSuite(open: OpenLedger): void {
+  caseSuite(open);
+  offerSuite(open);
+  decisionSuite(open);
+  effectSuite(open);
+  taskSuite(open);
+}
