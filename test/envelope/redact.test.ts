@@ -139,6 +139,23 @@ describe('redaction', () => {
     expect(Object.keys(loggable)).toEqual(['disputed_amount']);
   });
 
+  it('[R-057] looks at the summary as a whole, where a name and a number come together', async () => {
+    const contract = defineContract({
+      ...refundDispute,
+      facts: {
+        ...refundDispute.facts,
+        account_id: { ...refundDispute.facts.account_id, ...PERSONAL, personal: false },
+      },
+    });
+    const changed = facts().map((fact) =>
+      fact.key === 'account_id' ? { ...fact, value: { phone: '5551234' } } : fact,
+    );
+    await expect(build({ facts: changed }, { contract })).rejects.toMatchObject({
+      code: 'personal_data',
+      fields: [{ path: 'summary.text', problem: 'looks like a phone number' }],
+    });
+  });
+
   it('[R-128] carries no approval: neither a field nor a fact of that name leaves', async () => {
     const approval = { key: 'approved', value: 'the user approved this', source: 'customer', verified: true };
     const { envelope, withheld } = await build({ approved: true, facts: [...facts(), approval] });
