@@ -12,7 +12,7 @@ import {
 } from '../core/index.js';
 import { type EnvelopeRegistry, readOffer, readOfferKey } from '../envelope/index.js';
 import type { EvidenceDownloader, EvidenceStore } from '../evidence/index.js';
-import type { DecisionRow, LedgerStore, WorkItem } from '../ledger/index.js';
+import type { DecisionRow, DecisionTask, LedgerStore, WorkItem } from '../ledger/index.js';
 import type { Message, Task } from '../protocol/index.js';
 import type { NodeIdentity, PeerDirectory, Principal } from '../trust/index.js';
 import {
@@ -189,10 +189,20 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_repeated');
     // A tombstone was stored by the sender's side and has no task yet: its first late arrival makes the one that all get.
     const taskId = stored.taskId ?? `task_${sha256Hex(keyText(offer.key)).slice(0, 32)}`;
-    const held = await ledger.getTask(offer.key.tenant, offer.principal.agent, taskId);
-    if (held) return JSON.parse(held.task);
-    const task = decisionTask(JSON.parse(stored.answer), toUtc(clock.now()), taskId);
-    return storeTask(task, offer.principal, offer.key.handoffId);
+    const held = () => ledger.getTask(offer.key.tenant, offer.principal.agent, taskId);
+    const before = await held();
+    if (before) return JSON.parse(before.task);
+    try {
+      return await storeTask(
+        decisionTask(JSON.parse(stored.answer), toUtc(clock.now()), taskId),
+        offer.principal,
+      );
+    } catch (error) {
+      // Another process was told the same at the same moment.
+      const now = await held();
+      if (now) return JSON.parse(now.task);
+      throw error;
+    }
   }
 
   async function conflict(offer: Delivery): Promise<Task> {
@@ -201,7 +211,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       offer,
       false,
     );
-    return storeTask(decisionTask(part, toUtc(clock.now())), offer.principal, offer.key.handoffId);
+    return storeTask(decisionTask(part, toUtc(clock.now())), offer.principal);
   }
 
   /** A document that cannot be read: stored as a rejection where its key can be read, else answered as not final. */
@@ -209,7 +219,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     const named = readOfferKey(message, options.envelopes);
     if (!named) {
       const part = rejectionPart(rejection, null, false);
-      return storeTask(decisionTask(part, toUtc(clock.now())), principal, null);
+      return storeTask(decisionTask(part, toUtc(clock.now())), principal);
     }
     const { root, caseId, handoffId, attempt, digest } = named;
     const { tenant, agent: sender } = principal;
@@ -222,12 +232,9 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     return lanes.run(keyText(offer.key), () => refuse(offer, rejection));
   }
 
-  async function storeTask(
-    task: ReturnType<typeof decisionTask>,
-    principal: Principal,
-    handoffId: string | null,
-  ): Promise<Task> {
-    await ledger.createTask({ ...task, tenant: principal.tenant, peer: principal.agent, handoffId });
+  /** An answer that decides nothing still has a task that can be read again. */
+  async function storeTask(task: DecisionTask, { tenant, agent }: Principal): Promise<Task> {
+    await ledger.createTask({ ...task, tenant, peer: agent, handoffId: null });
     return JSON.parse(task.task);
   }
 

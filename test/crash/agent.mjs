@@ -31,7 +31,7 @@ process.on('message', async (message) => {
   process.disconnect();
 });
 
-const payment = (id, at) => ({ id, amount, method: 'card', created_at: at });
+const payment = (id, at) => ({ id, ...amount, method: 'card', created_at: at });
 
 async function handOver(number) {
   const caseId = `CASE-${process.pid}-${Date.now()}-${number}`;

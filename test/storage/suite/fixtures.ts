@@ -150,6 +150,7 @@ export function acceptance(
     hops: [TRIAGE],
     tasksLeft: 4,
     envelope: envelope(text).envelope,
+    workId: newId('work'),
     answer: '{"receipt":"signed"}',
     task: decisionTask('TASK_STATE_COMPLETED', clock),
     loggable: { invoice_id: 'INV-77' },

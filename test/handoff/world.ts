@@ -1,0 +1,269 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Contract, refundDispute } from '../../src/contract/index.js';
+import { type CaseRef, DEFAULT_LIMITS, HoldfastError, silentLogger } from '../../src/core/index.js';
+import { createEnvelopeRegistry, envelopeV2, parseCaseFile } from '../../src/envelope/index.js';
+import { type EvidenceDownloader, type EvidenceStore, verifyEvidenceUrl } from '../../src/evidence/index.js';
+import {
+  createReceiver,
+  createSender,
+  type HandOffInput,
+  type HandoffHandler,
+  type OfferReceiver,
+  type PeerClient,
+  type Sender,
+} from '../../src/handoff/index.js';
+import type { KindDefinition, LedgerStore, OfferRow, WorkItem } from '../../src/ledger/index.js';
+import { type Message, parseMessage, type Task } from '../../src/protocol/index.js';
+import { openEvidenceFiles, openSqliteLedger } from '../../src/storage/index.js';
+import { buildAgentCard } from '../../src/transport/card.js';
+import {
+  createNodeIdentity,
+  createPeerDirectory,
+  generateNodeKey,
+  type NodeIdentity,
+  type PeerKeySource,
+  type Principal,
+} from '../../src/trust/index.js';
+
+export const TRIAGE = 'https://triage.example';
+export const BILLING = 'https://billing.example';
+export const MALLORY = 'https://mallory.example';
+
+export const envelopes = createEnvelopeRegistry([envelopeV2]);
+
+export const KIND: KindDefinition = {
+  kind: 'refund-dispute',
+  systemOfRecord: 'payments',
+  mode: 'shared',
+  contracts: [refundDispute.id],
+  policy: {
+    caps: { refund: { amount: '100.00', currency: 'EUR' } },
+    prohibitions: ['publish'],
+    operations: { '*': ['refund'] },
+  },
+  limits: { maxHops: 2, maxTasks: 5, acceptWithinMs: 3_600_000, effectLimitMs: 300_000 },
+};
+
+const payment = (id: string, at: string) => ({
+  id,
+  amount: '49.00',
+  currency: 'EUR',
+  method: 'card',
+  created_at: at,
+});
+
+export function caseFileOf(caseId: string, change: Record<string, unknown> = {}) {
+  const document = {
+    case_id: caseId,
+    kind: 'refund-dispute',
+    goal: 'refund duplicate charge',
+    done: ['account verified', 'duplicates found'],
+    remaining: ['decide and issue refund'],
+    facts: [
+      { key: 'account_id', value: 'acct_881', source: 'auth', verified: true },
+      {
+        key: 'payment_a',
+        value: payment('pay_A', '2026-01-01T10:00:00Z'),
+        source: 'payments',
+        verified: true,
+      },
+      {
+        key: 'payment_b',
+        value: payment('pay_B', '2026-01-01T10:00:40Z'),
+        source: 'payments',
+        verified: true,
+      },
+      {
+        key: 'disputed_amount',
+        value: { amount: '49.00', currency: 'EUR' },
+        source: 'customer',
+        verified: false,
+      },
+    ],
+    constraints: {
+      deadline: '2099-01-01T00:00:00Z',
+      caps: { refund: { amount: '100.00', currency: 'EUR' } },
+    },
+    ...change,
+  };
+  return parseCaseFile(new TextEncoder().encode(JSON.stringify(document)), DEFAULT_LIMITS);
+}
+
+async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}
+
+/** Two agents on one SQLite ledger. Only the network is missing: the client hands the message to the other agent's receiver. */
+export interface World {
+  readonly ledger: LedgerStore;
+  readonly sender: Sender;
+  readonly receiver: OfferReceiver;
+  readonly identities: { triage: NodeIdentity; billing: NodeIdentity };
+  readonly evidence: { triage: EvidenceStore; billing: EvidenceStore; artifactId: string };
+  /** URLs that billing asked for. */
+  readonly downloads: string[];
+  /** Messages that reached billing, in order. */
+  readonly sent: string[];
+  readonly accepted: WorkItem[];
+  /** Runs instead of the delivery; call `deliver` to go on. */
+  wire: { onSend: ((offer: Message, deliver: () => Promise<Task>) => Promise<Task>) | null };
+  handler: { current: HandoffHandler };
+  openCase(caseId: string, epoch?: number): Promise<CaseRef>;
+  input(ref: CaseRef, change?: Partial<HandOffInput>): HandOffInput;
+  /** Delivers raw message JSON to billing as this principal. */
+  deliver(message: unknown, agent?: string): Promise<Task>;
+  /** The last offer of a case and the message it holds. */
+  lastOffer(caseId: string): Promise<OfferRow>;
+  close(): Promise<void>;
+}
+
+export async function createWorld(
+  options: { contract?: Contract; retryDelaysMs?: number[] } = {},
+): Promise<World> {
+  const dir = await mkdtemp(join(tmpdir(), 'holdfast-handoff-'));
+  const ledger = await openSqliteLedger({ file: join(dir, 'ledger.db') });
+  await ledger.putKind('default', KIND);
+  const contract = options.contract ?? refundDispute;
+  const clock = { now: () => new Date() };
+  const identities = {
+    triage: await createNodeIdentity({ url: TRIAGE, privateJwk: await generateNodeKey(), clock }),
+    billing: await createNodeIdentity({ url: BILLING, privateJwk: await generateNodeKey(), clock }),
+  };
+  const keys: PeerKeySource = {
+    keysOf: async (url) => (url === TRIAGE ? identities.triage : identities.billing).jwks().keys,
+  };
+  const allowed = { tenant: 'default', contracts: [contract.id], skills: [contract.skill.id] };
+  const peersOfTriage = createPeerDirectory([
+    { url: BILLING, key: identities.billing.thumbprint, ...allowed },
+  ]);
+  const peersOfBilling = createPeerDirectory([
+    { url: TRIAGE, key: identities.triage.thumbprint, ...allowed },
+    { url: MALLORY, key: 'x'.repeat(43), tenant: 'default', contracts: [], skills: [] },
+  ]);
+  const stores = {
+    triage: await openEvidenceFiles(join(dir, 'triage')),
+    billing: await openEvidenceFiles(join(dir, 'billing')),
+  };
+  const secret = new Uint8Array(32).fill(7);
+  const artifact = await stores.triage.put(
+    once(new TextEncoder().encode('Customer: I was charged twice, 49.00 each.')),
+    { mediaType: 'text/plain', filename: 'transcript.txt' },
+    { maxBytes: 1024 },
+  );
+  const downloads: string[] = [];
+  const downloader: EvidenceDownloader = {
+    async download(url) {
+      downloads.push(url);
+      const granted = verifyEvidenceUrl(secret, url.slice(TRIAGE.length), new Date());
+      const found =
+        granted &&
+        granted.audience === BILLING &&
+        (await stores.triage.find(granted.artifactId, granted.version));
+      if (!found) throw new HoldfastError('evidence_unreadable');
+      return { mediaType: found.mediaType, body: stores.triage.open(found.sha256) };
+    },
+  };
+  const accepted: WorkItem[] = [];
+  const handler: World['handler'] = { current: {} };
+  const receiver = createReceiver({
+    identity: identities.billing,
+    ledger,
+    peers: peersOfBilling,
+    envelopes,
+    evidence: { store: stores.billing, downloader },
+    limits: DEFAULT_LIMITS,
+    clock,
+    logger: silentLogger,
+    received: (id) => (id === contract.id ? { contract, handler: handler.current } : null),
+    onAccepted: (item) => accepted.push(item),
+  });
+  const principalOf = (agent: string): Principal => ({ agent, tenant: 'default', tokenId: `jti-${agent}` });
+  const wire: World['wire'] = { onSend: null };
+  const sent: string[] = [];
+  const client: PeerClient = {
+    async card() {
+      return buildAgentCard({
+        name: 'billing',
+        description: 'billing',
+        url: BILLING,
+        version: '1.0.0',
+        skills: [
+          { ...contract.skill, tags: [...contract.skill.tags], inputModes: [...envelopes.mediaTypes] },
+        ],
+        mediaTypes: [...envelopes.mediaTypes],
+      });
+    },
+    async send(_url, text) {
+      sent.push(text);
+      const message = parseMessage(JSON.parse(text));
+      const deliver = () => receiver.receive(message, principalOf(TRIAGE));
+      return wire.onSend ? wire.onSend(message, deliver) : deliver();
+    },
+  };
+  const sender = createSender({
+    identity: identities.triage,
+    ledger,
+    peers: peersOfTriage,
+    keys,
+    client,
+    envelopes,
+    evidence: { store: stores.triage, secret, urlTtlMs: 86_400_000 },
+    limits: DEFAULT_LIMITS,
+    clock,
+    logger: silentLogger,
+    contract: (id) => (id === contract.id ? contract : null),
+    retryDelaysMs: options.retryDelaysMs ?? [1, 1],
+  });
+  return {
+    ledger,
+    sender,
+    receiver,
+    identities,
+    evidence: { ...stores, artifactId: artifact.artifactId },
+    downloads,
+    sent,
+    accepted,
+    wire,
+    handler,
+    async openCase(caseId, epoch = 1) {
+      const ref = { tenant: 'default', root: TRIAGE, caseId };
+      const imported = epoch > 1 ? { importedFrom: 'helpdesk' } : {};
+      await ledger.openCase({
+        ref,
+        kind: 'refund-dispute',
+        owner: TRIAGE,
+        epoch,
+        actor: TRIAGE,
+        ...imported,
+      });
+      return ref;
+    },
+    input: (ref, change = {}) => ({
+      ref,
+      caseFile: caseFileOf(ref.caseId),
+      to: BILLING,
+      contract: contract.id,
+      evidence: [{ artifactId: artifact.artifactId }],
+      ...change,
+    }),
+    deliver: async (message, agent = TRIAGE) =>
+      receiver.receive(parseMessage(JSON.parse(JSON.stringify(message))), principalOf(agent)),
+    async lastOffer(caseId) {
+      const offers = await ledger.listOffers('default', { caseId });
+      const last = offers.sort((a, b) => b.key.attempt - a.key.attempt || b.epoch - a.epoch)[0];
+      if (!last) throw new Error('no offer');
+      return last;
+    },
+    async close() {
+      await ledger.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The data of a task's one decision part. */
+export function answerOf(task: Task): Record<string, unknown> {
+  return task.artifacts?.[0]?.parts[0]?.data as Record<string, unknown>;
+}
