@@ -2,13 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES }
 import type { AddressInfo, Socket } from 'node:net';
 import { AgentCard } from '@a2a-js/sdk';
 import type { AgentExecutor } from '@a2a-js/sdk/server';
-import {
-  HoldfastError,
-  isHoldfastError,
-  type JsonObject,
-  type Limits,
-  normalizeAgentUrl,
-} from '../core/index.js';
+import { HoldfastError, type JsonObject, type Limits, normalizeAgentUrl } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import type { OfferReceiver } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
