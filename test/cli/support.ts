@@ -58,16 +58,17 @@ function begin(argv: string[], onOut: (text: string) => void = () => {}): Runnin
   return { done, stop };
 }
 
-export async function serve(dir: string): Promise<{ stop(): Promise<Ran> }> {
-  let listening = () => {};
-  const up = new Promise<void>((resolve) => {
+export async function serve(dir: string, ...more: string[]): Promise<{ port: number; stop(): Promise<Ran> }> {
+  let listening: (port: number) => void = () => {};
+  const up = new Promise<number>((resolve) => {
     listening = resolve;
   });
-  const running = begin(['serve', '--dir', dir, '--json'], (out) => out.includes('\n') && listening());
+  const running = begin(['serve', '--dir', dir, '--json', ...more], (out) => listening(JSON.parse(out).port));
   const ended = running.done.then((ran) => Promise.reject(new Error(`serve ended: ${ran.err}`)));
-  await Promise.race([up, ended]);
   ended.catch(() => {});
+  const port = await Promise.race([up, ended]);
   return {
+    port,
     stop: () => {
       running.stop();
       return running.done;
