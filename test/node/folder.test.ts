@@ -93,7 +93,7 @@ describe("an agent's folder", () => {
     expect(readFileSync(join(dir, 'holdfast.yaml'), 'utf8')).toBe(before);
   });
 
-  it('takes a peer and keeps every comment', () => {
+  it('takes a peer and keeps every other line, comments too', () => {
     const before = readFileSync(join(dir, 'holdfast.yaml'), 'utf8');
     const config = addPeer(dir, {
       url: 'http://127.0.0.1:4200/',
@@ -106,8 +106,7 @@ describe("an agent's folder", () => {
     ]);
     expect(config.network.loopback).toEqual(['127.0.0.1:4100', '127.0.0.1:4200']);
     const after = readFileSync(join(dir, 'holdfast.yaml'), 'utf8').split('\n');
-    for (const line of before.split('\n').filter((one) => one.trim().startsWith('#')))
-      expect(after).toContain(line);
+    for (const line of before.split('\n')) if (line !== 'peers: []') expect(after).toContain(line);
   });
 
   it('takes a peer once, or replaces it, and changes nothing for a wrong one', () => {
