@@ -174,7 +174,14 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   }
 
   const server = createServer(
-    { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000, maxHeaderSize: 16 * 1024 },
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 5_000,
+      maxHeaderSize: 16 * 1024,
+      // A missing Host is refused with the other malformed requests, in JSON.
+      requireHostHeader: false,
+    },
     (request, response) => void serve(request, response),
   );
   server.maxRequestsPerSocket = 10_000;
@@ -201,10 +208,12 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
         server.close(() => resolve());
       });
       for (const call of open) call.abort();
-      server.closeIdleConnections();
-      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+      // A connection whose answer has just ended is idle only now, and would stay open for its next request.
+      const idle = setInterval(() => server.closeIdleConnections(), 25);
+      const limit = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
-      clearTimeout(timer);
+      clearInterval(idle);
+      clearTimeout(limit);
     },
   };
 }

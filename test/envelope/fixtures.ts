@@ -74,7 +74,7 @@ export function caseFileJson(): JsonObject {
 
 export const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
-export function inputOf(change: JsonObject = {}, more: Partial<BuildInput> = {}): BuildInput {
+function inputOf(change: JsonObject = {}, more: Partial<BuildInput> = {}): BuildInput {
   return {
     contract: refundDispute,
     caseFile: parseCaseFile(bytesOf({ ...caseFileJson(), ...change }), DEFAULT_LIMITS),

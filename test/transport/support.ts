@@ -79,7 +79,7 @@ export function scriptedReceiver(
 export function acceptedTask(message: Message, id = newId('task')): Task {
   return {
     id,
-    contextId: newId('ctx'),
+    contextId: `ctx_${id}`,
     status: { state: 'TASK_STATE_COMPLETED', timestamp: '2026-01-31T10:00:00.000Z' },
     artifacts: [
       {

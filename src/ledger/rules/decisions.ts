@@ -40,10 +40,10 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   }
   if (command.toAgent === row.owner) throw new HoldfastError('usage', 'An offer goes to another agent.');
   const open = view.openOffer(ref);
-  const mine = view.offer(key);
-  const stands = open === null ? mine === null : mine !== null && isOpen(mine) && sameKey(open.key, key);
-  if (!stands) return refused('offer_closed', { presented, current });
-  if (view.now.getTime() > Date.parse(command.acceptBy)) {
+  // None open: the sender wrote no row, for a closed one has a decision and was answered above.
+  if (open !== null && !sameKey(open.key, key)) return refused('offer_closed', { presented, current });
+  // Also where it is no time at all.
+  if (!(view.now.getTime() <= Date.parse(command.acceptBy))) {
     return refused('offer_expired', { acceptBy: command.acceptBy, now: toUtc(view.now) });
   }
   const effects = view.effects(ref);

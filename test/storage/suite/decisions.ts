@@ -151,6 +151,8 @@ export function decisionSuite(open: OpenLedger): void {
       const onTime = acceptance(clock, { acceptBy });
       clock.advance(1);
       expect(await ledger.accept(onTime)).toMatchObject({ outcome: 'refused', code: 'offer_expired' });
+      const never = acceptance(clock, { acceptBy: 'tomorrow' });
+      expect(await ledger.accept(never)).toMatchObject({ outcome: 'refused', code: 'offer_expired' });
       expect((await ledger.snapshot(ref())).case).toMatchObject({ owner: TRIAGE, epoch: 3 });
     });
 

@@ -1,0 +1,372 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { verifyChain } from '../../src/audit/index.js';
+import { sha256Hex } from '../../src/core/index.js';
+import type { LedgerStore } from '../../src/ledger/index.js';
+import { openSqliteLedger } from '../../src/storage/index.js';
+import { connect } from '../../src/storage/sqlite/connection.js';
+import { MIGRATIONS } from '../../src/storage/sqlite/migrations/index.js';
+import {
+  acceptance,
+  asBilling,
+  asTriage,
+  BILLING,
+  handedOver,
+  KIND,
+  offered,
+  openCase,
+  ref,
+  rejection,
+  start,
+  TestClock,
+  TRIAGE,
+} from './suite/fixtures.js';
+
+let folder: string;
+let file: string;
+const clock = new TestClock();
+const ledgers: LedgerStore[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  file = join(folder, 'ledger.db');
+});
+
+afterEach(async () => {
+  await Promise.all(ledgers.splice(0).map((ledger) => ledger.close()));
+  rmSync(folder, { recursive: true });
+});
+
+async function open(lockWaitMs = 5000): Promise<LedgerStore> {
+  const ledger = await openSqliteLedger({ file, clock, lockWaitMs });
+  ledgers.push(ledger);
+  return ledger;
+}
+
+async function openWithCase(): Promise<LedgerStore> {
+  const ledger = await open();
+  await ledger.putKind('acme', KIND);
+  await openCase(ledger, 'CASE-1');
+  return ledger;
+}
+
+/** Somebody else's hand on the file, with none of our code. */
+function byHand<T>(use: (db: Database.Database) => T): T {
+  const db = new Database(file, { timeout: 1000 });
+  try {
+    db.pragma('foreign_keys = ON');
+    return use(db);
+  } finally {
+    db.close();
+  }
+}
+
+describe('the file', () => {
+  it('is made for its owner alone, in a folder for its owner alone', async () => {
+    file = join(folder, 'data', 'ledger.db');
+    await open();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(join(folder, 'data')).mode & 0o777).toBe(0o700);
+    for (const name of [`${file}-wal`, `${file}-shm`].filter(existsSync)) {
+      expect(statSync(name).mode & 0o777).toBe(0o600);
+    }
+  });
+
+  it('keeps what was committed, and its incarnation, over a restart', async () => {
+    const first = await openWithCase();
+    await handedOver(first, clock);
+    const [snapshot, incarnation] = [await first.snapshot(ref()), await first.incarnation()];
+    await first.close();
+    const second = await open();
+    expect(await second.snapshot(ref())).toEqual(snapshot);
+    expect(await second.incarnation()).toBe(incarnation);
+  });
+
+  it('from the future is refused and left as it was', async () => {
+    await (await open()).close();
+    byHand((db) => db.prepare('INSERT INTO migrations VALUES (99, ?, ?)').run('later', 'some day'));
+    await expect(open()).rejects.toMatchObject({
+      code: 'schema_newer',
+      data: { found: 99, known: MIGRATIONS.length },
+    });
+    expect(byHand((db) => db.prepare('SELECT count(*) FROM migrations').pluck().get())).toBe(
+      MIGRATIONS.length + 1,
+    );
+  });
+
+  it.each([
+    ['tables of another application', 'CREATE TABLE customers (id)'],
+    ["another application's id", 'PRAGMA application_id = 77'],
+  ])('with %s is refused and left as it was', async (_, sql) => {
+    byHand((db) => db.exec(sql));
+    const before = readFileSync(file);
+    await expect(open()).rejects.toMatchObject({ code: 'config_invalid', data: { file } });
+    expect(readFileSync(file)).toEqual(before);
+  });
+
+  it('that is no database is refused and left as it was', async () => {
+    const text = 'dear diary '.repeat(500);
+    writeFileSync(file, text);
+    await expect(open()).rejects.toMatchObject({ code: 'config_invalid' });
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it('with a damaged page is refused', async () => {
+    const ledger = await openWithCase();
+    for (let n = 0; n < 50; n += 1) await ledger.addNote({ ...asTriage, text: 'x'.repeat(500) });
+    await ledger.close();
+    const bytes = readFileSync(file);
+    bytes.fill(0xff, 4096 * 2, 4096 * 12);
+    writeFileSync(file, bytes);
+    await expect(open()).rejects.toMatchObject({ code: 'ledger_unavailable' });
+  });
+
+  it('names no path and no SQL where it cannot be opened', async () => {
+    writeFileSync(join(folder, 'plain'), '');
+    file = join(folder, 'plain', 'ledger.db');
+    const error = await open().catch((reason: Error) => reason);
+    expect(error).toMatchObject({ code: 'ledger_unavailable' });
+    expect(String(error)).not.toContain(folder);
+  });
+
+  it('has migrations that never change', () => {
+    expect(MIGRATIONS.map(({ version, name, sql }) => [version, name, sha256Hex(sql)])).toEqual([
+      [1, 'ledger', 'b181bc5cf484d69d703f1e20f34780435997cedc8ab6eacb9de5d11f2a329aa4'],
+    ]);
+  });
+
+  it('is written ahead and synced at every commit', async () => {
+    const db = await connect(file, performance.now());
+    expect(db.pragma('journal_mode', { simple: true })).toBe('wal');
+    expect(db.pragma('synchronous', { simple: true })).toBe(2);
+    expect(db.pragma('foreign_keys', { simple: true })).toBe(1);
+    db.close();
+  });
+});
+
+describe('two connections on one file', () => {
+  it('[R-073][R-079] decide 20 identical offers once', async () => {
+    const [one, two] = [await openWithCase(), await open()];
+    await offered(one, clock);
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? one : two).accept(acceptance(clock))),
+    );
+    expect(results.map((result) => result.outcome).sort()).toEqual([
+      'accepted',
+      ...Array.from({ length: 19 }, () => 'decided'),
+    ]);
+    expect((await two.snapshot(ref())).work).toHaveLength(1);
+  });
+
+  it('[R-075] refuse the old owner on the one once the other has accepted', async () => {
+    const [one, two] = [await openWithCase(), await open()];
+    await offered(one, clock);
+    await two.accept(acceptance(clock));
+    await expect(one.addNote({ ...asTriage, text: 'late' })).rejects.toMatchObject({ code: 'epoch_stale' });
+    await expect(two.addNote({ ...asBilling, text: 'mine' })).resolves.toBeDefined();
+    expect(await one.snapshot(ref())).toEqual(await two.snapshot(ref()));
+  });
+
+  it('share one incarnation, also when both make the file', async () => {
+    const both = await Promise.all([open(), open()]);
+    const [first, second] = await Promise.all(both.map((ledger) => ledger.incarnation()));
+    expect(first).toBe(second);
+  });
+
+  it('keep one chain without gap or fork while both write', async () => {
+    const [one, two] = [await openWithCase(), await open()];
+    await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        (n % 2 === 0 ? one : two).addNote({ ...asTriage, text: `note ${n}` }),
+      ),
+    );
+    const audit = await one.readAudit(ref());
+    expect(verifyChain(audit)).toEqual({ ok: true, entries: 61 });
+  });
+
+  it('are busy once a lock is held past the wait, and go on when it is released', async () => {
+    const ledger = await openWithCase();
+    await ledger.addNote({ ...asTriage, text: 'before' });
+    const impatient = await open(30);
+    const holder = new Database(file);
+    holder.exec('BEGIN IMMEDIATE');
+    await expect(impatient.addNote({ ...asTriage, text: 'x' })).rejects.toMatchObject({ code: 'busy' });
+    // Nothing is read outside the turn: what changes nothing waits for it as well.
+    await expect(impatient.putKind('acme', KIND)).rejects.toMatchObject({ code: 'busy' });
+    const waiting = ledger.addNote({ ...asTriage, text: 'waits' });
+    await setTimeout(20);
+    holder.exec('COMMIT');
+    await expect(waiting).resolves.toBeDefined();
+    holder.close();
+    await expect(impatient.addNote({ ...asTriage, text: 'now' })).resolves.toBeDefined();
+    expect(await ledger.listNotes(ref())).toHaveLength(3);
+  });
+
+  it('work in processes of their own', async () => {
+    const ledger = await openWithCase();
+    const writer = fileURLToPath(new URL('writer.ts', import.meta.url));
+    const run = promisify(execFile);
+    const others = [1, 2].map(() => run(process.execPath, ['--import', 'tsx', writer, file, '40']));
+    for (let n = 0; n < 40; n += 1) {
+      await ledger.addNote({ ...asTriage, text: 'from here' });
+      await setTimeout(10);
+    }
+    await Promise.all(others);
+    expect(await ledger.listNotes(ref())).toHaveLength(120);
+    expect(verifyChain(await ledger.readAudit(ref()))).toEqual({ ok: true, entries: 121 });
+  });
+
+  it('read while another writes', async () => {
+    const ledger = await openWithCase();
+    const holder = new Database(file);
+    holder.exec("BEGIN IMMEDIATE; INSERT INTO meta VALUES ('x', 'y')");
+    await expect(ledger.getCase(ref())).resolves.toMatchObject({ owner: TRIAGE });
+    holder.exec('ROLLBACK');
+    holder.close();
+  });
+});
+
+describe('a transaction that fails', () => {
+  /** Each trigger stands for a fault at one step of the acceptance. */
+  it.each(['tasks', 'decisions', 'work_items', 'audit'])(
+    '[R-073][R-079] at its write to %s leaves nothing behind',
+    async (table) => {
+      const ledger = await openWithCase();
+      await offered(ledger, clock);
+      const before = await ledger.snapshot(ref());
+      byHand((db) =>
+        db.exec(`CREATE TRIGGER fault BEFORE INSERT ON ${table} BEGIN SELECT RAISE(ABORT, 'fault'); END`),
+      );
+      await expect(ledger.accept(acceptance(clock))).rejects.toMatchObject({ code: 'internal' });
+      expect(await ledger.snapshot(ref())).toEqual(before);
+      byHand((db) => db.exec('DROP TRIGGER fault'));
+      await expect(ledger.accept(acceptance(clock))).resolves.toMatchObject({ outcome: 'accepted' });
+    },
+  );
+
+  it('tells the caller nothing of the database', async () => {
+    const ledger = await openWithCase();
+    byHand((db) =>
+      db.exec("CREATE TRIGGER fault BEFORE INSERT ON notes BEGIN SELECT RAISE(ROLLBACK, 'secret'); END"),
+    );
+    const error = await ledger.addNote({ ...asTriage, text: 'x' }).catch((reason: Error) => reason);
+    expect(error).toMatchObject({ code: 'internal' });
+    expect(String(error)).not.toContain('secret');
+    byHand((db) => db.exec('DROP TRIGGER fault'));
+    await expect(ledger.addNote({ ...asTriage, text: 'x' })).resolves.toBeDefined();
+  });
+
+  it('for a damaged file makes the ledger unavailable, not wrong', async () => {
+    const ledger = await openWithCase();
+    byHand((db) => {
+      db.unsafeMode(true);
+      db.pragma('writable_schema = ON');
+      db.exec("UPDATE sqlite_schema SET sql = 'CREATE TABLE notes (' WHERE name = 'notes'");
+      db.pragma('schema_version = 1000');
+    });
+    await expect(ledger.addNote({ ...asTriage, text: 'x' })).rejects.toMatchObject({
+      code: 'ledger_unavailable',
+    });
+    await expect(ledger.getCase(ref())).rejects.toMatchObject({ code: 'ledger_unavailable' });
+  });
+});
+
+describe('the database itself', () => {
+  const refusals: [string, string][] = [
+    ['[R-075] an epoch that goes back', 'UPDATE cases SET epoch = epoch - 1'],
+    ['[R-075] an epoch that jumps', "UPDATE cases SET epoch = epoch + 2, owner = 'x'"],
+    ['an owner without a new epoch', "UPDATE cases SET owner = 'x'"],
+    ['a new epoch for the same owner', 'UPDATE cases SET epoch = epoch + 1'],
+    ['a case of another kind', "UPDATE cases SET kind = 'order'"],
+    ['closing a case with open work', "UPDATE cases SET status = 'closed', closed_at = 'now'"],
+    ['losing a case', 'DELETE FROM cases'],
+    ['other bytes of an offer', "UPDATE offers SET message = '{}'"],
+    ['opening a closed offer', "UPDATE offers SET state = 'offered', closed_at = NULL"],
+    ['another receipt', "UPDATE offers SET receipt = 'x'"],
+    ['losing an offer', 'DELETE FROM offers'],
+    ['[R-083] another verdict', "UPDATE decisions SET answer = '{}'"],
+    ['[R-083] losing a decision', 'DELETE FROM decisions'],
+    [
+      '[R-079] a second decision under one key',
+      `INSERT INTO decisions SELECT tenant, root, sender, handoff_id, attempt, case_id, 'rejected', 'x', digest,
+        answer, task_id, epoch_before, epoch_before, decided_at FROM decisions`,
+    ],
+    [
+      '[R-079] a second acceptance of one epoch',
+      `INSERT INTO decisions SELECT tenant, root, sender, handoff_id, attempt + 1, case_id, verdict, code, digest,
+        answer, task_id, epoch_before, epoch_after, decided_at FROM decisions`,
+    ],
+    [
+      '[R-079] a second work item of one acceptance',
+      `INSERT INTO work_items SELECT tenant, root, case_id, 'other', sender, handoff_id, attempt, owner, epoch,
+        contract, 'done', envelope, result, created_at, created_at FROM work_items`,
+    ],
+    [
+      'a work item without a decision',
+      `INSERT INTO work_items SELECT tenant, root, case_id, 'other', sender, handoff_id, 9, owner, epoch,
+        contract, 'done', envelope, result, created_at, created_at FROM work_items`,
+    ],
+    ['losing a work item', 'DELETE FROM work_items'],
+    ['another text of a note', "UPDATE notes SET text = 'x'"],
+    ['losing a note', 'DELETE FROM notes'],
+    ['a second effect under one key', 'INSERT INTO effects SELECT * FROM effects WHERE true'],
+    ['a done effect that starts again', "UPDATE effects SET state = 'started', settled_at = NULL"],
+    ['losing an effect', 'DELETE FROM effects'],
+    ['a terminal task that goes on', "UPDATE tasks SET state = 'TASK_STATE_WORKING'"],
+    ['losing a terminal task', 'DELETE FROM tasks'],
+    ['another audit entry', "UPDATE audit SET entry = '{}' WHERE seq = 1"],
+    ['losing an audit entry', 'DELETE FROM audit WHERE seq = 2'],
+    [
+      'a gap in the audit',
+      "INSERT INTO audit SELECT tenant, root, case_id, max(seq) + 2, '{}', hash, 'h' FROM audit",
+    ],
+    [
+      'a fork of the audit',
+      "INSERT INTO audit SELECT tenant, root, case_id, max(seq) + 1, '{}', prev_hash, 'h' FROM audit",
+    ],
+    ['a state that is none', "UPDATE cases SET status = 'lost'"],
+  ];
+
+  it('refuses what would break an invariant, whoever writes it', async () => {
+    const ledger = await openWithCase();
+    await ledger.startEffect({ ...asTriage, ...start('r1') });
+    await ledger.settleEffect({ ...asTriage, key: 'r1', state: 'done', outcome: 're_1' });
+    const { key } = await handedOver(ledger, clock);
+    await ledger.recordReceipt({ key, receipt: 'jws', receiptKey: '{}' });
+    await ledger.addNote({ ...asBilling, text: 'mine' });
+    const before = await ledger.snapshot(ref());
+    for (const [what, sql] of refusals) {
+      expect(() => byHand((db) => db.exec(sql)), what).toThrow();
+    }
+    expect(await ledger.snapshot(ref())).toEqual(before);
+  });
+
+  it.each(refusals.filter(([what]) => what.startsWith('[')))('refuses %s', async (_, sql) => {
+    const ledger = await openWithCase();
+    await handedOver(ledger, clock);
+    const before = await ledger.snapshot(ref());
+    expect(() => byHand((db) => db.exec(sql))).toThrow(/owner and epoch|final|kept|UNIQUE/);
+    expect(await ledger.snapshot(ref())).toEqual(before);
+  });
+
+  it('refuses a second open offer, and an offer closed without a decision', async () => {
+    const ledger = await openWithCase();
+    await offered(ledger, clock);
+    const second = `INSERT INTO offers SELECT tenant, root, case_id, sender, handoff_id, 2, kind, to_agent, contract,
+      skill, epoch, digest, message, state, code, accept_by, intended_at, intended_seq, closed_at, withheld,
+      receipt, receipt_key FROM offers`;
+    expect(() => byHand((db) => db.exec(second))).toThrow('UNIQUE');
+    const close = "UPDATE offers SET state = 'withdrawn', closed_at = 'now'";
+    expect(() => byHand((db) => db.exec(close))).toThrow('only a decision closes an offer');
+    await ledger.reject(rejection(clock, 'evidence_empty'));
+    expect(await ledger.listOffers('acme', { open: true })).toEqual([]);
+    expect((await ledger.getCase(ref()))?.owner).not.toBe(BILLING);
+  });
+});
