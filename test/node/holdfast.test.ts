@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   accept,
@@ -169,21 +169,27 @@ describe('the library', () => {
     expect(await permitted.ledger.listEffects(other)).toMatchObject([{ state: 'done', outcome: 're_1' }]);
   });
 
-  it('loads its handlers from a module', async () => {
-    writeFileSync(
-      join(billingAgent.dir, 'handlers.mjs'),
-      "export default (holdfast) => holdfast.onHandoff('refund-dispute/1', { check: () => ({ verdict: 'reject', code: 'records_disagree', reason: 'by module' }) });",
-    );
+  it('[R-077][R-103] loads its handlers from a module, as the example does', async () => {
     const file = join(billingAgent.dir, 'holdfast.yaml');
-    writeFileSync(file, `${readFileSync(file, 'utf8')}handlers: ./handlers.mjs\n`);
+    const module = join(dirname(CASE_FILE), 'billing.mjs');
+    writeFileSync(file, `${readFileSync(file, 'utf8')}handlers: ${module}\n`);
     const triage = await open(triageAgent);
     const billing = await open(billingAgent);
     await triage.start();
     await billing.start();
-    expect(await triage.handOff(await offer(triage))).toMatchObject({
-      state: 'rejected',
-      reason: 'by module',
-    });
+    const input = await offer(triage);
+    const facts = input.caseFile.facts.map((fact) =>
+      fact.key === 'payment_b' ? { ...fact, value: { ...(fact.value as object), id: 'pay_C' } } : fact,
+    );
+    const wrong = await triage.handOff({ ...input, caseFile: { ...input.caseFile, facts } });
+    expect(wrong).toMatchObject({ state: 'rejected', reason: 'There is no payment pay_C here.' });
+    expect(await triage.handOff(input)).toMatchObject({ state: 'accepted' });
+    await expect
+      .poll(async () => billing.ledger.listWork('default', { state: 'done' }), { timeout: 5_000 })
+      .toMatchObject([{ result: '{"decision":"refunded","refund_id":"re_1"}' }]);
+    expect(await billing.ledger.listEffects(input.ref)).toMatchObject([
+      { key: 'refund-pay_B', state: 'done' },
+    ]);
   });
 
   it('takes a contract that is made in code', async () => {
