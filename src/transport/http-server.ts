@@ -185,6 +185,7 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     (request, response) => void serve(request, response),
   );
   server.maxRequestsPerSocket = 10_000;
+  server.maxConnections = 2_000;
   server.on('clientError', refuseConnection);
 
   return {

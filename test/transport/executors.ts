@@ -6,7 +6,7 @@ import type { AgentExecutor, ExecutionEventBus, RequestContext } from '../../src
 export type Script = (turn: Turn) => Promise<void> | void;
 
 /** A small language for scripts: what agents publish, without the SDK's ceremony. */
-export class Turn {
+class Turn {
   constructor(
     readonly context: RequestContext,
     readonly bus: ExecutionEventBus,

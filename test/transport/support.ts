@@ -27,7 +27,7 @@ export const STRANGER = 'https://stranger.example.com';
 export const SECRET = new Uint8Array(32).fill(7);
 
 /** In tests of the transport a token is the agent's URL; whether tokens hold is tested where they are made. */
-export const trustingAuthenticator: Authenticator = {
+const trustingAuthenticator: Authenticator = {
   authenticate: async (authorization) => {
     const agent = /^Bearer (https?:\/\/\S+)$/.exec(authorization ?? '')?.[1];
     if (agent === undefined) throw new HoldfastError('unauthenticated');
@@ -51,7 +51,7 @@ export interface LogLine {
   readonly message: string;
 }
 
-export function recordingLogger(): Logger & { lines: LogLine[] } {
+function recordingLogger(): Logger & { lines: LogLine[] } {
   const lines: LogLine[] = [];
   const at = (level: LogLine['level']) => (fields: LogLine['fields'], message: string) => {
     lines.push({ level, fields, message });
@@ -116,7 +116,7 @@ export function plainMessage(text = 'Hello', changes: Partial<Message> = {}): Me
   return { messageId: newId('msg'), role: 'ROLE_USER', parts: [{ text }], ...changes };
 }
 
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
   const address = probe.address();

@@ -1,6 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { TaskState } from '@a2a-js/sdk';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createMemoryLedger } from '../../src/storage/index.js';
+import type { LedgerStore } from '../../src/ledger/index.js';
+import { createMemoryLedger, openSqliteLedger } from '../../src/storage/index.js';
 import { gate, type Script, scripted } from './executors.js';
 import { eventsIn, PEER, plainMessage, rest, rpc, startNode, type TestNode, until } from './support.js';
 
@@ -12,9 +16,11 @@ const {
 } = TaskState;
 
 const nodes: TestNode[] = [];
+const afterwards: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
   for (const node of nodes.splice(0)) await node.close();
+  for (const clean of afterwards.splice(0)) await clean();
   vi.restoreAllMocks();
 });
 
@@ -430,9 +436,22 @@ describe('streams', () => {
   });
 });
 
-describe('durability', () => {
+async function sqliteLedger(): Promise<LedgerStore> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-tasks-'));
+  const ledger = await openSqliteLedger({ file: join(folder, 'ledger.db') });
+  afterwards.push(async () => {
+    await ledger.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return ledger;
+}
+
+describe.each([
+  ['memory', async () => createMemoryLedger()],
+  ['SQLite', sqliteLedger],
+])('durability in %s', (_storage, openLedger) => {
   test('another node on the same ledger answers for a task, and what a dead process left is FAILED, not WORKING', async () => {
-    const ledger = createMemoryLedger();
+    const ledger = await openLedger();
     const door = gate();
     const script: Script = async (turn) => {
       turn.task();
@@ -456,7 +475,7 @@ describe('durability', () => {
   });
 
   test('a task canceled through another node stays canceled when the work is finished', async () => {
-    const ledger = createMemoryLedger();
+    const ledger = await openLedger();
     const door = gate();
     const working = await start({
       ledger,
