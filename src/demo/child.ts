@@ -36,11 +36,7 @@ export class AgentProcess {
       stream?.on('data', (chunk: Buffer) => this.#output.push(chunk));
     }
     this.#child.on('message', (reply: Reply) => this.#settle(reply));
-    this.#exited = new Promise((resolve) => {
-      // `close` comes after the last of its output was read; `error` is a process that never started.
-      this.#child.once('close', () => resolve());
-      this.#child.once('error', () => resolve());
-    });
+    this.#exited = this.#untilGone();
     void this.#exited.then(() => this.#failAll());
   }
 
@@ -79,6 +75,18 @@ export class AgentProcess {
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), STOP_LIMIT_MS);
     await this.#exited;
     clearTimeout(timer);
+  }
+
+  /** The process has ended and the last of its output was read. Its own `close` event stays away once we have disconnected. */
+  async #untilGone(): Promise<void> {
+    const streams = [this.#child.stdout, this.#child.stderr].flatMap((stream) =>
+      stream ? [new Promise((resolve) => stream.once('close', resolve))] : [],
+    );
+    await new Promise<void>((resolve) => {
+      this.#child.once('exit', () => resolve());
+      this.#child.once('error', () => resolve());
+    });
+    await Promise.all(streams);
   }
 
   #settle(reply: Reply): void {

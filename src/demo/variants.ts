@@ -89,7 +89,7 @@ const V5: Variant = {
       rejected(4, 'evidence_size_mismatch'),
     ],
     refused: [
-      final('URL expired', 'evidence_expired'),
+      final('URL expired', 'evidence_expired', 1),
       final('wrong hash', 'evidence_hash_mismatch'),
       final('hash missing', 'evidence_hash_missing', 1),
       final('larger than declared', 'evidence_size_mismatch'),

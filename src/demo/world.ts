@@ -1,9 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CaseRef, systemClock } from '../core/index.js';
-import { addPeer, initAgent, loadNodeKey } from '../node/index.js';
-import { createNodeIdentity } from '../trust/index.js';
+import type { CaseRef } from '../core/index.js';
+import { addPeer, initAgent, loadIdentity } from '../node/index.js';
 import { AgentProcess } from './child.js';
 import type { AgentSetup } from './commands.js';
 import type { Role } from './expectation.js';
@@ -120,14 +119,8 @@ export class World {
     const keys = new Map<AgentName, string>();
     for (const { name, dir } of this.agents()) {
       const ledger = name === 'outsider' ? 'ledger.db' : join(this.dir, 'ledger.db');
-      const url = this.urlOf(name);
-      await initAgent({ dir, agent: name, url, ledger });
-      const identity = await createNodeIdentity({
-        url,
-        privateJwk: await loadNodeKey(dir),
-        clock: systemClock,
-      });
-      keys.set(name, identity.thumbprint);
+      await initAgent({ dir, agent: name, url: this.urlOf(name), ledger });
+      keys.set(name, (await loadIdentity(dir)).thumbprint);
     }
     const known = (of: AgentName, peer: AgentName, permitted: boolean) =>
       addPeer(this.dirOf(of), {

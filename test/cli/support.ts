@@ -1,10 +1,10 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main } from '../../src/cli/index.js';
 
-export const EXAMPLES = join(import.meta.dirname, '../../examples/refund');
+const EXAMPLES = join(import.meta.dirname, '../../examples/refund');
 export const CASE_FILE = join(EXAMPLES, 'case.json');
 export const TRANSCRIPT = join(EXAMPLES, 'transcript.txt');
 export const CONTRACT = 'refund-dispute/1';
@@ -133,8 +133,4 @@ export async function initPair(root: string): Promise<{ triage: Agent; billing: 
   await introduce(triage, billing);
   await introduce(billing, triage);
   return { triage, billing };
-}
-
-export function read(path: string): string {
-  return readFileSync(path, 'utf8');
 }

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   accept,
@@ -169,21 +169,57 @@ describe('the library', () => {
     expect(await permitted.ledger.listEffects(other)).toMatchObject([{ state: 'done', outcome: 're_1' }]);
   });
 
-  it('loads its handlers from a module', async () => {
-    writeFileSync(
-      join(billingAgent.dir, 'handlers.mjs'),
-      "export default (holdfast) => holdfast.onHandoff('refund-dispute/1', { check: () => ({ verdict: 'reject', code: 'records_disagree', reason: 'by module' }) });",
-    );
+  it('[R-080] gives the business system the same key for the same effect, whatever happened to the first call', async () => {
+    const file = join(triageAgent.dir, 'holdfast.yaml');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace('"*": [refund]', `"${triageAgent.url}": [refund]`));
+    const triage = await open(triageAgent);
+    const { ref } = await triage.openCase({ caseId: 'CASE-7004', kind: 'refund' });
+    const records = new Map<string, string>();
+    const refundOnce = (key: string) => {
+      const record = records.get(key) ?? `re_${records.size + 1}`;
+      records.set(key, record);
+      return record;
+    };
+    const lost = triage.effect({
+      ...refund,
+      ref,
+      epoch: 1,
+      perform: async (key) => {
+        refundOnce(key);
+        throw new Error('the reply was lost');
+      },
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'outcome_unknown' });
+    const again = triage.effect({ ...refund, ref, epoch: 1, perform: async (key) => refundOnce(key) });
+    await expect(again).rejects.toMatchObject({ code: 'effect_duplicate' });
+    const [effect] = await triage.ledger.listEffects(ref);
+    const outcome = refundOnce(effect?.key ?? '');
+    await triage.settleEffect({ ref, epoch: 1, key: refund.key, state: 'done', outcome });
+    expect([...records]).toEqual([['refund-pay_B', 're_1']]);
+  });
+
+  it('[R-077][R-103] loads its handlers from a module, as the example does', async () => {
     const file = join(billingAgent.dir, 'holdfast.yaml');
-    writeFileSync(file, `${readFileSync(file, 'utf8')}handlers: ./handlers.mjs\n`);
+    const module = join(dirname(CASE_FILE), 'billing.mjs');
+    writeFileSync(file, `${readFileSync(file, 'utf8')}handlers: ${module}\n`);
     const triage = await open(triageAgent);
     const billing = await open(billingAgent);
     await triage.start();
     await billing.start();
-    expect(await triage.handOff(await offer(triage))).toMatchObject({
-      state: 'rejected',
-      reason: 'by module',
-    });
+    const input = await offer(triage);
+    const facts = input.caseFile.facts.map((fact) =>
+      fact.key === 'payment_b' ? { ...fact, value: { ...(fact.value as object), id: 'pay_C' } } : fact,
+    );
+    const wrong = await triage.handOff({ ...input, caseFile: { ...input.caseFile, facts } });
+    expect(wrong).toMatchObject({ state: 'rejected', reason: 'There is no payment pay_C here.' });
+    expect(await triage.handOff(input)).toMatchObject({ state: 'accepted' });
+    await expect
+      .poll(async () => billing.ledger.listWork('default', { state: 'done' }), { timeout: 5_000 })
+      .toMatchObject([{ result: '{"decision":"refunded","refund_id":"re_1"}' }]);
+    expect(await billing.ledger.listEffects(input.ref)).toMatchObject([
+      { key: 'refund-pay_B', state: 'done' },
+    ]);
   });
 
   it('takes a contract that is made in code', async () => {

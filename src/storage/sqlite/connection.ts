@@ -22,15 +22,10 @@ export async function connect(file: string, deadline: number): Promise<Database.
   createPrivate(file);
   const db = new Database(file, { timeout: 0 });
   try {
-    assertVersion(db);
+    // Any statement reads the schema first, and finds it locked while another process makes the same file.
+    await whileBusy(() => assertVersion(db), deadline);
     await whileBusy(() => assertOurs(db, file), deadline);
-    await whileBusy(() => db.pragma('journal_mode = WAL'), deadline);
-    db.pragma('synchronous = FULL');
-    db.pragma('foreign_keys = ON');
-    db.pragma('trusted_schema = OFF');
-    assertPragma(db, 'journal_mode', 'wal');
-    assertPragma(db, 'synchronous', 2);
-    assertPragma(db, 'foreign_keys', 1);
+    await whileBusy(() => configure(db), deadline);
     if (statSync(file).size <= QUICK_CHECK_MAX) await whileBusy(() => assertSound(db), deadline);
     return db;
   } catch (error) {
@@ -38,6 +33,16 @@ export async function connect(file: string, deadline: number): Promise<Database.
     if (sqliteCode(error) === 'SQLITE_NOTADB') throw notOurs(file, error);
     throw error;
   }
+}
+
+function configure(db: Database.Database): void {
+  db.pragma('journal_mode = WAL');
+  db.pragma('synchronous = FULL');
+  db.pragma('foreign_keys = ON');
+  db.pragma('trusted_schema = OFF');
+  assertPragma(db, 'journal_mode', 'wal');
+  assertPragma(db, 'synchronous', 2);
+  assertPragma(db, 'foreign_keys', 1);
 }
 
 function createPrivate(file: string): void {
