@@ -17,7 +17,7 @@ import {
 import type { KindDefinition, LedgerStore, OfferRow, WorkItem } from '../../src/ledger/index.js';
 import { type Message, parseMessage, type Task } from '../../src/protocol/index.js';
 import { openEvidenceFiles, openSqliteLedger } from '../../src/storage/index.js';
-import { buildAgentCard } from '../../src/transport/card.js';
+import { buildAgentCard } from '../../src/transport/index.js';
 import {
   createNodeIdentity,
   createPeerDirectory,
