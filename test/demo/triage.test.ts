@@ -1,5 +1,6 @@
-import { readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runTriageDemo, type TriageDemoOptions, VARIANT_NAMES } from '../../src/demo/index.js';
 
@@ -7,7 +8,6 @@ async function run(options: Partial<TriageDemoOptions> & { variant?: string } = 
   const chunks: string[] = [];
   const out = (text: string) => void chunks.push(text);
   const code = await runTriageDemo({ once: true, json: true, out, color: false, ...options });
-  const text = chunks.join('');
   return {
     code,
     text,
@@ -74,6 +74,42 @@ describe('holdfast demo triage', () => {
     expect(code).toBe(0);
   });
 
+  it('shows who owns the case at each step, stays up until it is asked to stop, and leaves nothing behind', async () => {
+    const source = new URL('../../src/demo/index.ts', import.meta.url).href;
+    const program = `import { runTriageDemo } from ${JSON.stringify(source)};
+      process.exitCode = await runTriageDemo({ once: false, json: false, out: (text) => void process.stdout.write(text), color: false });`;
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program]);
+    let text = '';
+    child.stderr.pipe(process.stderr);
+    const up = new Promise<void>((resolve, reject) => {
+      child.stdout.on('data', (chunk) => {
+        text += chunk;
+        if (text.includes('Ctrl-C')) resolve();
+      });
+      child.once('exit', () => reject(new Error(`it ended: ${text}`)));
+    });
+    await up;
+    const dir = /removes (?<dir>\S+)\.$/m.exec(text)?.groups?.dir ?? '';
+    const card = /curl -s (?<url>\S+agent-card\.json)/.exec(text)?.groups?.url ?? '';
+
+    const owners = [...text.matchAll(/^ {2,5}(\d)? +.* (triage|billing)@(\d)$/gm)].map(
+      ([, step, owner, epoch]) => [step, `${owner}@${epoch}`],
+    );
+    expect(owners).toEqual([
+      [undefined, 'triage@3'],
+      ...['1', '2', '3', '4'].map((step) => [step, 'triage@3']),
+      ...['5', '6', '7', '8', '9'].map((step) => [step, 'billing@4']),
+    ]);
+    expect(text).toContain('case show CASE-7001 --dir');
+    expect(existsSync(dir)).toBe(true);
+    expect(await fetch(card).then((response) => response.json())).toMatchObject({ name: 'billing' });
+    child.kill('SIGINT');
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(0);
+    expect(existsSync(dir)).toBe(false);
+    await expect(fetch(card)).rejects.toThrow();
+  });
+
   it('says which variants there are, and starts nothing for another', async () => {
     await expect(run({ variant: 'V3' })).rejects.toMatchObject({
       code: 'usage',
@@ -89,23 +125,5 @@ describe('holdfast demo triage', () => {
       problems: ['owner: expected "billing", found "triage"', 'epoch: expected 4, found 3'],
     });
     expect(code).toBe(1);
-  });
-
-  it('shows on a terminal who owns the case at each step, and leaves nothing behind', async () => {
-    const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('holdfast-demo-'));
-    const before = folders();
-
-    const { code, text } = await run({ json: false });
-
-    const owners = [...text.matchAll(/^ {2,5}(\d)? +.* (triage|billing)@(\d)$/gm)].map(
-      ([, step, owner, epoch]) => [step, `${owner}@${epoch}`],
-    );
-    expect(owners).toEqual([
-      [undefined, 'triage@3'],
-      ...['1', '2', '3', '4'].map((step) => [step, 'triage@3']),
-      ...['5', '6', '7', '8', '9'].map((step) => [step, 'billing@4']),
-    ]);
-    expect(code).toBe(0);
-    expect(folders().filter((name) => !before.includes(name))).toEqual([]);
   });
 });
