@@ -44,9 +44,9 @@ export type {
   AuditEntry,
   CaseRow,
   CaseSnapshot,
+  DecisionRow,
   EffectRow,
   KindDefinition,
-  LedgerStore,
   NoteRow,
   OfferRow,
   WorkItem,
@@ -56,6 +56,7 @@ export type {
   Config,
   EvidenceInput,
   Holdfast,
+  LedgerReader,
   OpenCaseInput,
   OpenOptions,
 } from './node/index.js';

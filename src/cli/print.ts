@@ -26,3 +26,9 @@ export function oneLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, ' ');
 }
+
+/** `1 case`, `2 cases` */
+export function counted(count: number, noun: string): string {
+  const plural = noun === 'entry' ? 'entries' : `${noun}s`;
+  return `${count} ${count === 1 ? noun : plural}`;
+}

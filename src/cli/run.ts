@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { HoldfastError, isHoldfastError } from '../core/index.js';
 import { type Holdfast, openHoldfast } from '../node/index.js';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.js';
+import { HINTS } from './hints.js';
 import type { Io } from './io.js';
 import { oneLine } from './print.js';
 
@@ -76,7 +77,13 @@ function sentenceOf(error: HoldfastError): string {
   const listed = unnamed
     .map(({ path, problem }) => (path === '' ? problem : `${path} ${problem}`))
     .join('; ');
-  return `${error.message}${listed === '' ? '' : ` ${listed}.`} [${error.code}]`;
+  const what = listed === '' ? error.message : `${error.message.replace(/\.$/, '')}: ${listed}.`;
+  const hint = HINTS[error.code];
+  return `${asSentence(what)}${hint ? ` ${hint}` : ''} [${error.code}]`;
+}
+
+function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 function messageOf(error: unknown): string {

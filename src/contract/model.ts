@@ -36,6 +36,7 @@ export interface VerifiedEvidence {
   readonly bytes: number;
   readonly mediaType: string;
   readonly filename: string;
+  /** The bytes that were verified. */
   read(): Promise<Uint8Array>;
 }
 

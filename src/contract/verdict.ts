@@ -1,5 +1,6 @@
 import type { Verdict } from './model.js';
 
+/** The offer may be accepted, as far as this check can see. */
 export function accept(): Verdict {
   return { verdict: 'accept' };
 }

@@ -1,5 +1,6 @@
 /** Where "now" comes from; tests pass their own. */
 export interface Clock {
+  /** The present time. */
   now(): Date;
 }
 

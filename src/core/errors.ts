@@ -45,6 +45,7 @@ const local = (retry: Retry, actor: Actor, meaning: string): CodeInfo => ({
   meaning,
 });
 
+/** Every code with its class, what a retry can do, who must act, and its meaning. */
 export const ERROR_TABLE = {
   // The envelope as a document.
   envelope_missing: rejection('changed', 'sender', 'The message carries no envelope part.'),
@@ -187,6 +188,7 @@ export const ERROR_TABLE = {
   already_exists: local('changed', 'operator', 'It exists already.'),
 } as const satisfies Record<string, CodeInfo>;
 
+/** A stable code of the table. */
 export type ErrorCode = keyof typeof ERROR_TABLE;
 
 /** One thing wrong with one field. `path` is a JSON pointer-like dotted path; never a value. */
@@ -195,6 +197,7 @@ export interface FieldError {
   readonly problem: string;
 }
 
+/** What an error carries besides its code and sentence. */
 export interface ErrorDetails {
   readonly fields?: readonly FieldError[];
   /** Machine-readable particulars, such as `{ presented: 3, current: 4 }`. Never secrets. */
@@ -228,6 +231,7 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERROR_TABLE, code);
 }
 
+/** Whether an error has a code of the table. */
 export function isHoldfastError(error: unknown): error is HoldfastError {
   return error instanceof HoldfastError;
 }

@@ -4,7 +4,7 @@ import * as form from './forms.js';
 import { fieldsOf } from './problems.js';
 
 /** What a receipt (JWS) states: who took over which case from whom, on which bytes. */
-export const receiptClaimsSchema = z.strictObject({
+const receiptClaimsSchema = z.strictObject({
   /** The receiver's node. */
   iss: form.agentUrl,
   root: form.agentUrl,

@@ -65,7 +65,7 @@ function summarizeWithoutPersonalData(
 ) {
   const facts = fields.facts.filter((fact) => contract.facts[fact.key]?.personal !== true);
   const summary = summarize({ ...fields, facts, references });
-  // Two harmless entries side by side can read as one number, so the text is looked at once more as it leaves.
+  // Side by side, a name and a harmless value can say more than each alone.
   const found = findPersonalData(summary.text);
   if (found.length === 0) return summary;
   throw new HoldfastError('personal_data', undefined, {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import {
+  DEFAULT_LIMITS,
   type FieldError,
   HoldfastError,
   isHoldfastError,
@@ -108,7 +109,7 @@ function findUnsourced(value: JsonValue): FieldError[] {
  * Reads a case file. Keys that it does not know are kept as paths only.
  * @throws case_file_invalid, fact_unsourced
  */
-export function parseCaseFile(bytes: Uint8Array, limits: Limits): CaseFile {
+export function parseCaseFile(bytes: Uint8Array, limits: Limits = DEFAULT_LIMITS): CaseFile {
   const value = readJson(bytes, limits);
   const unsourced = findUnsourced(value);
   if (unsourced.length > 0) throw new HoldfastError('fact_unsourced', undefined, { fields: unsourced });

@@ -39,7 +39,7 @@ export const operation = pattern(
   /^[a-z][a-z0-9_.:-]{0,63}$/,
   'must be the name of an operation, such as refund or publish',
 );
-export const factKey = pattern(
+const factKey = pattern(
   /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/,
   'must start with a letter and hold letters, digits, _ . -',
 );

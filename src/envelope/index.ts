@@ -5,9 +5,6 @@ export {
   type ReceiptClaims,
   type ReceiptPart,
   type RejectionPart,
-  receiptClaimsSchema,
-  receiptPartSchema,
-  rejectionPartSchema,
 } from './answers.js';
 export { type BuildInput, type BuiltEnvelope, buildEnvelope, loggableOf } from './build.js';
 export { type CaseFile, parseCaseFile } from './case-file.js';

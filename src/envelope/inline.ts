@@ -1,6 +1,6 @@
-import { canonical, type FieldError, type JsonValue } from '../core/index.js';
+import type { FieldError, JsonValue } from '../core/index.js';
 
-/** One fact's value as canonical JSON, bytes. What is longer belongs behind a reference. */
+/** One fact's value as JSON, bytes. What is longer belongs behind a reference. */
 const MAX_VALUE_BYTES = 4096;
 const MAX_STRING = 2000;
 const MAX_ITEMS = 100;
@@ -15,8 +15,9 @@ const SPEECH_KEYS = ['content', 'text', 'message', 'body', 'utterance'];
 
 /** Several labelled lines in which a speaker comes back: a form with labels has each label once. */
 function isTranscript(text: string): boolean {
-  const speakers = text
-    .split('\n')
+  const lines = text.split('\n');
+  if (lines.length < MIN_SPOKEN_LINES) return false;
+  const speakers = lines
     .map((line) => SPOKEN_LINE.exec(line)?.[1]?.toLowerCase())
     .filter((speaker) => speaker !== undefined);
   return speakers.length >= MIN_SPOKEN_LINES && new Set(speakers).size < speakers.length;
@@ -48,6 +49,6 @@ export function findInline(path: string, value: JsonValue): FieldError | null {
     if (problem !== null) return { path, problem };
     if (typeof each === 'object' && each !== null) waiting.push(...Object.values(each));
   }
-  const bytes = new TextEncoder().encode(canonical(value)).length;
+  const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
   return bytes > MAX_VALUE_BYTES ? { path, problem: `must be at most ${MAX_VALUE_BYTES} bytes` } : null;
 }

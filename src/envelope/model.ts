@@ -10,6 +10,7 @@ export interface Fact {
   readonly observed_at?: string;
 }
 
+/** What bounds the next owner, as it was agreed. */
 export interface EnvelopeConstraints {
   readonly deadline?: string;
   /** Operation -> most that it may add up to. */

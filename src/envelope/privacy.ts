@@ -78,14 +78,17 @@ function passesLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
+/** Prefix and length of the networks, so that an order number is not one by chance. */
+const CARD = /^(?:4\d{12}(?:\d{3}){0,2}|(?:5[1-5]|2[2-7]|35|6[0245])\d{14}|3[47]\d{13}|3[068]\d{12})$/;
+
 function isCard(match: string): boolean {
   const digits = digitsOf(match);
-  return /^[2-6]/.test(digits) && passesLuhn(digits);
+  return CARD.test(digits) && passesLuhn(digits);
 }
 
 /** `01.02.2026` and the like, alone or with what follows. */
 const DATE = /^\(?(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})(?!\d)/;
-const DECIMAL = /^\+?\d{1,12}\.\d{1,10}$/;
+const DECIMAL = /^\+?\d{1,12}\.\d{1,20}$/;
 
 function isDialled(match: string): boolean {
   if (DATE.test(match) || DECIMAL.test(match)) return false;
@@ -170,7 +173,7 @@ const RULES: readonly PrivacyRule[] = [
     rule: 'phone',
     problem: 'looks like a phone number',
     pattern:
-      /\b(?:(?:tele)?phone|tel|mobile|cell|fax|whatsapp|telefon|handy|call(?: me)?(?: back)? (?:at|on))\b(?: (?:number|no|nr|is))?[\s.:#=]{0,4}\d(?:[\s()./–‑-]{0,3}\d){5,14}(?!\d)/gi,
+      /\b(?:(?:tele)?phone|tel|mobile|cell|fax|whatsapp|telefon|handy|call(?: me)?(?: back)? (?:at|on))\b(?: (?:number|no|nr|is)){0,2}[\s.:#=]{0,4}\d(?:[\s()./–‑-]{0,3}\d){5,14}(?!\d)/gi,
     accept: (match) => !DATE.test(match.replace(/^\D+/, '')),
   },
 ];
@@ -182,13 +185,24 @@ function unmask(text: string): string {
     .replace(/[\uff01-\uff5e]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xfee0));
 }
 
+/** Applies the rules in order, each to what the ones before left: an IBAN is not also a phone number. */
+function mask(text: string): { text: string; hits: PrivacyRule[] } {
+  const hits: PrivacyRule[] = [];
+  const masked = RULES.reduce(
+    (rest, each) =>
+      rest.replace(each.pattern, (match: string) => {
+        if (each.accept !== undefined && !each.accept(match)) return match;
+        hits.push(each);
+        return `[${each.rule} removed]`;
+      }),
+    unmask(text),
+  );
+  return { text: masked, hits };
+}
+
 /** What personal data or credentials the text seems to hold, as problems for people; empty where none. */
 export function findPersonalData(text: string): string[] {
-  const plain = unmask(text);
-  const found = RULES.filter(({ pattern, accept }) =>
-    [...plain.matchAll(pattern)].some(([match]) => accept?.(match) ?? true),
-  );
-  return [...new Set(found.map(({ problem }) => problem))];
+  return [...new Set(mask(text).hits.map(({ problem }) => problem))];
 }
 
 /** A transcript with personal data and credentials masked, and how often each rule applied; never what was removed. */
@@ -196,15 +210,8 @@ export function redactText(text: string): {
   text: string;
   removed: { rule: string; count: number }[];
 } {
+  const masked = mask(text);
   const counts = new Map<string, number>();
-  const redacted = RULES.reduce(
-    (rest, { rule, pattern, accept }) =>
-      rest.replace(pattern, (match: string) => {
-        if (accept !== undefined && !accept(match)) return match;
-        counts.set(rule, (counts.get(rule) ?? 0) + 1);
-        return `[${rule} removed]`;
-      }),
-    unmask(text),
-  );
-  return { text: redacted, removed: [...counts].map(([rule, count]) => ({ rule, count })) };
+  for (const { rule } of masked.hits) counts.set(rule, (counts.get(rule) ?? 0) + 1);
+  return { text: masked.text, removed: [...counts].map(([rule, count]) => ({ rule, count })) };
 }

@@ -44,6 +44,7 @@ export interface EvidenceStore {
   ): Promise<EvidenceArtifact>;
   /** The latest version where none is named. */
   find(artifactId: string, version?: number): Promise<EvidenceArtifact | null>;
+  /** Every version of every artifact, oldest first. */
   list(): Promise<EvidenceArtifact[]>;
   /** The bytes under a digest. @throws evidence_file_missing */
   open(sha256: string): AsyncIterable<Uint8Array>;

@@ -56,6 +56,7 @@ export interface StatusPointer {
   readonly owner: string;
 }
 
+/** One side effect on a business system, to be run under the fence. */
 export interface EffectInput<T> {
   readonly ref: CaseRef;
   readonly epoch: number;
@@ -76,9 +77,13 @@ export interface AcceptedWork {
   readonly epoch: number;
   readonly envelope: HandoffEnvelope;
   readonly evidence: readonly VerifiedEvidence[];
+  /** Writes a note to the case. @throws epoch_stale, not_owner */
   note(text: string): Promise<NoteRow>;
+  /** Runs one side effect. @throws epoch_stale, cap_exceeded, operation_not_permitted, effect_duplicate, outcome_unknown */
   effect<T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>): Promise<{ row: EffectRow; result: T }>;
+  /** Settles the work item as done. @throws epoch_stale, work_settled */
   done(result?: unknown): Promise<WorkItem>;
+  /** Settles the work item as failed; the case stays with this agent. @throws epoch_stale, work_settled */
   fail(result?: unknown): Promise<WorkItem>;
 }
 
@@ -88,6 +93,7 @@ export interface AcceptedWork {
  */
 export interface HandoffHandler {
   readonly check?: AcceptanceCheck;
+  /** Does what was handed over. */
   readonly work?: (work: AcceptedWork) => Promise<void>;
 }
 

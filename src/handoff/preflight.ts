@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/index.js';
-import { HoldfastError, type JsonObject, type JsonValue } from '../core/index.js';
+import { HoldfastError, isHoldfastError, type JsonObject, type JsonValue } from '../core/index.js';
 import type { EnvelopeRegistry } from '../envelope/index.js';
 import { EXTENSION_URI } from '../protocol/index.js';
 import { mayPass, type Peer, type PeerKeySource, pinnedKeyOf } from '../trust/index.js';
@@ -20,8 +20,10 @@ export async function checkPeer(
       `The configuration lets ${peer.url} have neither ${contract.id} nor its skill ${contract.skill.id}; see peers[].contracts and peers[].skills.`,
     );
   }
-  await pinnedKeyOf(peer, deps.keys);
-  const card = await deps.client.card(peer.url);
+  const card = await reach(peer, async () => {
+    await pinnedKeyOf(peer, deps.keys);
+    return deps.client.card(peer.url);
+  });
   const { mediaType } = deps.envelopes;
   const extensions = list((card.capabilities as JsonObject | undefined)?.extensions);
   if (!extensions.some((extension) => extension.uri === EXTENSION_URI)) {
@@ -32,6 +34,22 @@ export async function checkPeer(
   const inputModes = Array.isArray(skill.inputModes) ? skill.inputModes : [];
   if (!inputModes.includes(mediaType)) {
     throw incompatible(peer, `does not take ${mediaType} for the skill ${contract.skill.id}`);
+  }
+}
+
+async function reach<T>(peer: Peer, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (cause) {
+    if (!isHoldfastError(cause) || cause.code !== 'peer_unreachable') throw cause;
+    throw new HoldfastError(
+      'peer_unreachable',
+      `The agent at ${peer.url} cannot be reached: ${cause.message}`,
+      {
+        data: { peer: peer.url },
+        cause,
+      },
+    );
   }
 }
 

@@ -1,10 +1,5 @@
 import type { Contract } from '../contract/index.js';
-import {
-  type AcceptanceKey,
-  type CaseRef,
-  HoldfastError,
-  normalizeAgentUrl,
-} from '../core/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, normalizeAgentUrl } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import {
   type EffectInput,

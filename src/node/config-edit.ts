@@ -61,7 +61,7 @@ export function addPeer(dir: string, peer: NewPeer, options: { replace?: boolean
   if (address && !(Array.isArray(listed) && listed.includes(address))) {
     append(document, ['network', 'loopback'], address);
   }
-  const text = document.toString({ lineWidth: 0 });
+  const text = document.toString({ lineWidth: 0, flowCollectionPadding: false });
   const config = parseConfig(text);
   const draft = `${file}.${newId('new')}`;
   writeFileSync(draft, text, { flag: 'wx' });

@@ -51,7 +51,7 @@ kinds:
 
 network:
   # Addresses on this machine that may be reached; no other private address ever is.
-  loopback: ${address ? `\n    - ${text(address)}` : '[]'}
+  loopback:${address ? `\n    - ${text(address)}` : ' []'}
 `;
 }
 

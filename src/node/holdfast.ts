@@ -38,13 +38,35 @@ export interface EvidenceInput {
   readonly artifactId?: string;
 }
 
+/** The reading half of the ledger: writes go through the agent, which puts its own name on them. */
+export type LedgerReader = Pick<
+  LedgerStore,
+  | 'incarnation'
+  | 'getKind'
+  | 'listKinds'
+  | 'getCase'
+  | 'listCases'
+  | 'findCases'
+  | 'snapshot'
+  | 'getOffer'
+  | 'listOffers'
+  | 'findDecision'
+  | 'listWork'
+  | 'getWork'
+  | 'listNotes'
+  | 'listEffects'
+  | 'getTask'
+  | 'listTasks'
+  | 'readAudit'
+  | 'listAuditedCases'
+>;
+
 /** One agent with its ledger: hands cases over, receives them, and writes under the fence. */
 export interface Holdfast {
   readonly url: string;
   readonly identity: NodeIdentity;
   readonly config: Config;
-  /** For reading; the methods here write as this agent. */
-  readonly ledger: LedgerStore;
+  readonly ledger: LedgerReader;
   readonly evidence: EvidenceStore;
 
   /** The case with this id in this agent's tenant; `root` is this agent where absent. */
@@ -61,6 +83,7 @@ export interface Holdfast {
   startEffect(
     write: CaseWrite & { readonly key: string; readonly operation: string; readonly amount?: Money },
   ): Promise<EffectRow>;
+  /** Says what became of an effect. @throws effect_unknown, effect_settled, epoch_stale, not_owner */
   settleEffect(
     write: CaseWrite & {
       readonly key: string;

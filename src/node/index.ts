@@ -1,10 +1,10 @@
-export { CONFIG_FILE, checkConfig, parseConfig, readConfig } from './config.js';
+export { checkConfig, parseConfig, readConfig } from './config.js';
 export { addPeer, initAgent, type NewPeer } from './config-edit.js';
 export { type ConfigKey, listConfigKeys } from './config-explain.js';
 export type { Config } from './config-schema.js';
 export type { NewAgent } from './config-template.js';
 export { loadContracts } from './contracts.js';
-export type { CaseWrite, EvidenceInput, Holdfast, OpenCaseInput } from './holdfast.js';
+export type { CaseWrite, EvidenceInput, Holdfast, LedgerReader, OpenCaseInput } from './holdfast.js';
 export { loadIdentity } from './identity.js';
 export { createLogger } from './logger.js';
 export { type OpenOptions, openHoldfast } from './open-holdfast.js';

@@ -28,7 +28,7 @@ export function createLogger(options: {
   return pino(
     {
       level: options.level,
-      base: { agent: options.agent },
+      base: { node: options.agent },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: REDACTED, censor: '[removed]' },

@@ -35,6 +35,7 @@ import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
 import { Service } from './service.js';
 import { VERSION } from './version.js';
 
+/** Where an agent lives and what it brings; everything has a default. */
 export interface OpenOptions {
   /** The agent's folder, which holds its configuration, key and evidence. Default: the current folder. */
   readonly dir?: string;

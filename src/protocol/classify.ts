@@ -5,7 +5,7 @@ import type { Message, Part } from './wire.js';
 export type MessageClass = { kind: 'offer' } | { kind: 'control' } | { kind: 'plain' };
 
 /** Whether the part says it is an envelope, of whatever version and in whatever kind of part. */
-export function isEnvelopePart(part: Part, vendor: string = DEFAULT_VENDOR): boolean {
+function isEnvelopePart(part: Part, vendor: string = DEFAULT_VENDOR): boolean {
   return part.mediaType !== undefined && envelopeVersionOf(part.mediaType, vendor) !== null;
 }
 

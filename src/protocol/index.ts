@@ -1,4 +1,4 @@
-export { classifyMessage, isEnvelopePart, type MessageClass } from './classify.js';
+export { classifyMessage, type MessageClass } from './classify.js';
 export { bareMediaType, envelopeVersionOf } from './media-type.js';
 export { parseMessage } from './message.js';
 export {

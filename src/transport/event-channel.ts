@@ -43,3 +43,18 @@ export class EventChannel<T> implements AsyncIterable<T> {
     }
   }
 }
+
+/** The events for as long as the client is there. */
+export async function* whileHeard<T>(
+  events: EventChannel<T>,
+  signal: AbortSignal,
+): AsyncGenerator<T, void, undefined> {
+  const leave = () => events.close();
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  try {
+    yield* events;
+  } finally {
+    signal.removeEventListener('abort', leave);
+  }
+}

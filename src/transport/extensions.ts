@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ServerCallContext } from '@a2a-js/sdk/server';
 import { EXTENSION_URI } from '../protocol/index.js';
 
-export const EXTENSIONS_HEADER = 'a2a-extensions';
+const EXTENSIONS_HEADER = 'a2a-extensions';
 
 export function requestedExtensions(request: IncomingMessage): string[] {
   const header = request.headers[EXTENSIONS_HEADER];

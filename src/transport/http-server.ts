@@ -2,13 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES }
 import type { AddressInfo, Socket } from 'node:net';
 import { AgentCard } from '@a2a-js/sdk';
 import type { AgentExecutor } from '@a2a-js/sdk/server';
-import {
-  HoldfastError,
-  isHoldfastError,
-  type JsonObject,
-  type Limits,
-  normalizeAgentUrl,
-} from '../core/index.js';
+import { HoldfastError, type JsonObject, type Limits, normalizeAgentUrl } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import type { OfferReceiver } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
@@ -180,10 +174,18 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   }
 
   const server = createServer(
-    { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 5_000, maxHeaderSize: 16 * 1024 },
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 5_000,
+      maxHeaderSize: 16 * 1024,
+      // A missing Host is refused with the other malformed requests, in JSON.
+      requireHostHeader: false,
+    },
     (request, response) => void serve(request, response),
   );
   server.maxRequestsPerSocket = 10_000;
+  server.maxConnections = 2_000;
   server.on('clientError', refuseConnection);
 
   return {
@@ -207,10 +209,12 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
         server.close(() => resolve());
       });
       for (const call of open) call.abort();
-      server.closeIdleConnections();
-      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+      // A connection whose answer has just ended is idle only now, and would stay open for its next request.
+      const idle = setInterval(() => server.closeIdleConnections(), 25);
+      const limit = setTimeout(() => server.closeAllConnections(), graceMs);
       await closed;
-      clearTimeout(timer);
+      clearInterval(idle);
+      clearTimeout(limit);
     },
   };
 }

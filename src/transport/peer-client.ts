@@ -34,12 +34,11 @@ function peerError(message: string, data: PeerErrorData = {}, cause?: unknown): 
 }
 
 /** The reason a Holdfast peer gave, from the ErrorInfo of a JSON-RPC or HTTP+JSON error. */
-function reasonIn(details: unknown): { reason?: string; code?: string } {
+function reasonIn(details: unknown): { reason?: string } {
   if (!Array.isArray(details)) return {};
   const info = details.find((one) => one?.domain === ERROR_DOMAIN && typeof one?.reason === 'string');
   if (info === undefined) return {};
-  const code = info.reason.toLowerCase();
-  return isErrorCode(code) ? { reason: info.reason, code } : {};
+  return isErrorCode(info.reason.toLowerCase()) ? { reason: info.reason } : {};
 }
 
 function detailsOf(body: JsonValue): unknown {

@@ -179,7 +179,7 @@ export class TaskRun {
 }
 
 /** Interrupted: the task goes on only when someone outside acts. */
-export function isWaiting(task: Task): boolean {
+function isWaiting(task: Task): boolean {
   const state = task.status?.state;
   return state === TaskState.TASK_STATE_INPUT_REQUIRED || state === TaskState.TASK_STATE_AUTH_REQUIRED;
 }

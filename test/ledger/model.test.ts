@@ -330,7 +330,7 @@ async function play(
 describe('any history', () => {
   it(
     '[R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in memory',
-    () => play(320, async (clock) => createMemoryLedger({ clock })),
+    () => play(300, async (clock) => createMemoryLedger({ clock })),
     60_000,
   );
 

@@ -221,7 +221,7 @@ describe('two connections on one file', () => {
     await Promise.all(others);
     expect(await ledger.listNotes(ref())).toHaveLength(120);
     expect(verifyChain(await ledger.readAudit(ref()))).toEqual({ ok: true, entries: 121 });
-  });
+  }, 30_000);
 
   it('read while another writes', async () => {
     const ledger = await openWithCase();

@@ -5,7 +5,7 @@ import { type CaseRef, HoldfastError, isHoldfastError } from '../../core/index.j
 import type { AuditEntry, CaseSnapshot } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
 import { EXIT } from '../exit-codes.js';
-import { printTable } from '../print.js';
+import { counted, printTable } from '../print.js';
 import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
 
 interface CaseOptions extends CommonOptions {
@@ -60,7 +60,10 @@ export function addAudit(program: Command, session: Session): void {
         if (options.out !== undefined) {
           writeNew(options.out, lines);
           const json = { file: options.out, cases: chains.length, entries: count };
-          return { json, text: `Wrote ${count} entries of ${chains.length} cases to ${options.out}.` };
+          return {
+            json,
+            text: `Wrote ${counted(count, 'entry')} of ${counted(chains.length, 'case')} to ${options.out}.`,
+          };
         }
         return { json: { entries: chains.flat() }, text: lines.replace(/\n$/, '') };
       }),
@@ -90,7 +93,7 @@ async function verifyLedger(holdfast: Holdfast, options: VerifyOptions): Promise
         problems.map((problem) => `${case_id} (root ${root}): ${problem}`),
       ),
       ok
-        ? `Verified: ${entries} entries of ${verdicts.length} cases, and the ledger agrees with them.`
+        ? `Verified: ${counted(entries, 'entry')} of ${counted(verdicts.length, 'case')}, and the ledger agrees with them.`
         : 'The audit does NOT verify.',
     ].join('\n'),
     exit: ok ? EXIT.ok : EXIT.auditBroken,
@@ -116,7 +119,7 @@ function differences(snapshot: CaseSnapshot): string[] {
 function verifyFile(file: string): Result {
   const verdict = verifyExport(readExport(file));
   if (verdict.ok) {
-    const text = `Verified: ${verdict.entries} entries of ${verdict.cases} cases.`;
+    const text = `Verified: ${counted(verdict.entries, 'entry')} of ${counted(verdict.cases, 'case')}.`;
     return { json: { verified: true, entries: verdict.entries, cases: verdict.cases }, text };
   }
   const where =

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { findEvidenceFile, storeEvidenceFile } from '../files.js';
-import { printTable } from '../print.js';
+import { counted, printTable } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
 interface AddOptions extends CommonOptions {
@@ -27,7 +27,7 @@ export function addEvidence(program: Command, session: Session): void {
           warn: (message) => session.warn(message),
         });
         const { artifactId, version, bytes, sha256 } = artifact;
-        const redacted = replaced === null ? '' : ` Replaced in ${replaced} places.`;
+        const redacted = replaced === null ? '' : ` Replaced ${counted(replaced, 'place')}.`;
         return {
           json: { artifact, replaced },
           text: `Stored ${artifactId} version ${version}: ${bytes} bytes, sha256 ${sha256}.${redacted}`,

@@ -18,7 +18,7 @@ export function openFolder(dir: string): { temp: string } {
   return { temp };
 }
 
-export async function syncFolder(path: string): Promise<void> {
+async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
     await folder.sync();
@@ -28,7 +28,7 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /** Makes a folder so that it is still there after a crash. */
-export async function makeFolder(path: string): Promise<void> {
+async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
   await syncFolder(dirname(first));

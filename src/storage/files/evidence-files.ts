@@ -88,12 +88,15 @@ class EvidenceFiles implements EvidenceStore {
     );
   }
 
+  /** Oldest first. */
   async list(): Promise<EvidenceArtifact[]> {
     const ids = (await listFolder(join(this.dir, 'artifacts'))).filter((name) => ARTIFACT_ID.test(name));
     const artifacts = await Promise.all(ids.map((id) => this.versionsOf(id)));
-    return artifacts
-      .flat()
-      .sort((a, b) => a.storedAt.localeCompare(b.storedAt) || a.artifactId.localeCompare(b.artifactId));
+    const compare = (a: EvidenceArtifact, b: EvidenceArtifact) =>
+      a.storedAt.localeCompare(b.storedAt) ||
+      a.artifactId.localeCompare(b.artifactId) ||
+      a.version - b.version;
+    return artifacts.flat().sort(compare);
   }
 
   /** The digest is checked again at the end: bytes that changed on disk are never passed off as those that were kept. */

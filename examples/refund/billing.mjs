@@ -1,0 +1,49 @@
+/**
+ * What billing does with a refund dispute: compares it with its own records, refunds one payment once, and settles the work.
+ * Name it in holdfast.yaml: `handlers: ./billing.mjs`.
+ */
+
+/** Your payment system goes here; this one holds two payments and remembers refunds by their idempotency key. */
+const payments = new Map([
+  ['pay_A', { amount: '49.00', currency: 'EUR' }],
+  ['pay_B', { amount: '49.00', currency: 'EUR' }],
+]);
+const refunds = new Map();
+
+async function refund(idempotencyKey, payment) {
+  if (!refunds.has(idempotencyKey)) refunds.set(idempotencyKey, { id: `re_${refunds.size + 1}`, payment });
+  return refunds.get(idempotencyKey);
+}
+
+export default (holdfast) => {
+  holdfast.onHandoff('refund-dispute/1', {
+    check({ facts }) {
+      const missing = [facts.payment_a.id, facts.payment_b.id].find((id) => !payments.has(id));
+      if (missing === undefined) return { verdict: 'accept' };
+      return { verdict: 'reject', code: 'records_disagree', reason: `There is no payment ${missing} here.` };
+    },
+
+    /** Runs again after a crash, until the work item is settled: so it first looks at what it did before. */
+    async work({ ref, epoch, envelope, effect, done }) {
+      const payment = envelope.facts.find(({ key }) => key === 'payment_b').value;
+      const key = `refund-${payment.id}`;
+      const earlier = (await holdfast.ledger.listEffects(ref)).find((one) => one.key === key);
+      if (earlier?.state === 'started' || earlier?.state === 'unknown') {
+        // The call may or may not have arrived. The same key asks the payment system again and cannot refund twice.
+        const { id } = await refund(key, payment.id);
+        await holdfast.settleEffect({ ref, epoch, key, state: 'done', outcome: id });
+      } else if (earlier?.state !== 'done') {
+        const amount = { amount: payment.amount, currency: payment.currency };
+        await effect({
+          key,
+          operation: 'refund',
+          amount,
+          perform: (idempotencyKey) => refund(idempotencyKey, payment.id),
+          outcome: ({ id }) => id,
+        });
+      }
+      const { outcome } = (await holdfast.ledger.listEffects(ref)).find((one) => one.key === key);
+      await done({ decision: 'refunded', refund_id: outcome });
+    },
+  });
+};

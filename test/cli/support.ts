@@ -1,0 +1,136 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { main } from '../../src/cli/index.js';
+
+const EXAMPLES = join(import.meta.dirname, '../../examples/refund');
+export const CASE_FILE = join(EXAMPLES, 'case.json');
+export const TRANSCRIPT = join(EXAMPLES, 'transcript.txt');
+export const CONTRACT = 'refund-dispute/1';
+
+export interface Ran {
+  readonly exit: number;
+  readonly out: string;
+  readonly err: string;
+  /** The one JSON document that `--json` promises. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of many shapes
+  readonly json: any;
+}
+
+interface Running {
+  readonly done: Promise<Ran>;
+  stop(): void;
+}
+
+/** Runs a command in this process, as its bin would. */
+export function run(...argv: string[]): Promise<Ran> {
+  return begin(argv).done;
+}
+
+function begin(argv: string[], onOut: (text: string) => void = () => {}): Running {
+  let out = '';
+  let err = '';
+  let stop = () => {};
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  const io = {
+    out: (text: string) => {
+      out += text;
+      onOut(out);
+    },
+    err: (text: string) => {
+      err += text;
+    },
+    env: {},
+    color: false,
+    untilStopped: () => stopped,
+  };
+  const done = main(argv, io).then((exit) => ({
+    exit,
+    out,
+    err,
+    get json() {
+      return JSON.parse(out);
+    },
+  }));
+  return { done, stop };
+}
+
+export async function serve(dir: string, ...more: string[]): Promise<{ port: number; stop(): Promise<Ran> }> {
+  let listening: (port: number) => void = () => {};
+  const up = new Promise<number>((resolve) => {
+    listening = resolve;
+  });
+  const running = begin(['serve', '--dir', dir, '--json', ...more], (out) => listening(JSON.parse(out).port));
+  const ended = running.done.then((ran) => Promise.reject(new Error(`serve ended: ${ran.err}`)));
+  ended.catch(() => {});
+  const port = await Promise.race([up, ended]);
+  return {
+    port,
+    stop: () => {
+      running.stop();
+      return running.done;
+    },
+  };
+}
+
+export function temporaryFolder(): { path: string; remove(): void } {
+  const path = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+export interface Agent {
+  readonly dir: string;
+  readonly url: string;
+  readonly key: string;
+  readonly port: number;
+}
+
+/** Makes an agent whose log is silent. */
+export async function initAgent(root: string, name: string): Promise<Agent> {
+  const dir = join(root, name);
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const made = await run(
+    'init',
+    '--agent',
+    name,
+    '--dir',
+    dir,
+    '--url',
+    url,
+    '--ledger',
+    '../ledger.db',
+    '--json',
+  );
+  appendFileSync(join(dir, 'holdfast.yaml'), '\nlog:\n  level: silent\n');
+  return { dir, url, port, key: made.json.thumbprint };
+}
+
+export async function introduce(agent: Agent, peer: Agent, key = peer.key): Promise<Ran> {
+  return run(
+    ...['peer', 'add', '--dir', agent.dir, '--url', peer.url, '--key', key],
+    ...['--contract', CONTRACT, '--skill', 'billing', '--json'],
+  );
+}
+
+/** Two agents on one ledger who know each other. */
+export async function initPair(root: string): Promise<{ triage: Agent; billing: Agent }> {
+  const triage = await initAgent(root, 'triage');
+  const billing = await initAgent(root, 'billing');
+  await introduce(triage, billing);
+  await introduce(billing, triage);
+  return { triage, billing };
+}

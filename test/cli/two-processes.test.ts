@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { CASE_FILE, CONTRACT, initPair, run, TRANSCRIPT, temporaryFolder } from './support.js';
+
+const DOOR = pathToFileURL(join(import.meta.dirname, '../../src/cli/index.ts')).href;
+
+interface Child {
+  readonly process: ChildProcess;
+  out(): string;
+  err(): string;
+}
+
+/** `holdfast serve` as a process of its own; resolves once it listens. */
+async function serveInProcess(dir: string): Promise<Child> {
+  const program = `import { main } from ${JSON.stringify(DOOR)}; process.exitCode = await main(process.argv.slice(1));`;
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', '--input-type=module', '-e', program, '--', 'serve', '--dir', dir, '--json'],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  let out = '';
+  let err = '';
+  child.stderr?.on('data', (data) => {
+    err += data;
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`serve ended with ${code}: ${err}`)));
+    child.stdout?.on('data', (data) => {
+      out += data;
+      if (out.includes('\n')) resolve();
+    });
+  });
+  return { process: child, out: () => out, err: () => err };
+}
+
+describe('two nodes in two processes', () => {
+  const folder = temporaryFolder();
+  const children: Child[] = [];
+
+  afterEach(() => {
+    for (const child of children) child.process.kill('SIGKILL');
+    folder.remove();
+  });
+
+  it('[R-062][R-073][R-075] hand a case over, fence the former owner, and end at SIGTERM with status 0', async () => {
+    const { triage, billing } = await initPair(folder.path);
+    children.push(...(await Promise.all([serveInProcess(triage.dir), serveInProcess(billing.dir)])));
+    expect(children.map((child) => JSON.parse(child.out()).agent)).toEqual(['triage', 'billing']);
+
+    await run('case', 'open', CASE_FILE, '--dir', triage.dir);
+    const sent = await run(
+      ...['handoff', 'send', '--file', CASE_FILE, '--to', billing.url, '--contract', CONTRACT],
+      ...['--evidence', TRANSCRIPT, '--redact', '--dir', triage.dir],
+    );
+    expect(sent).toMatchObject({
+      exit: 0,
+      out: expect.stringContaining(`${billing.url} owns CASE-7001 at epoch 2`),
+    });
+    const note = (dir: string, epoch: string) =>
+      run('case', 'note', 'CASE-7001', 'text', '--epoch', epoch, '--dir', dir);
+    expect((await note(billing.dir, '2')).exit).toBe(0);
+    expect(await note(triage.dir, '1')).toMatchObject({
+      exit: 3,
+      err: expect.stringContaining('[epoch_stale]'),
+    });
+
+    for (const child of children) child.process.kill('SIGTERM');
+    const exits = await Promise.all(children.map((child) => once(child.process, 'exit')));
+    expect(exits.map(([code]) => code)).toEqual([0, 0]);
+    for (const child of children) {
+      expect(child.err()).not.toMatch(/Bearer|5550 1234|sig=(?!\[)/);
+      expect(child.out().trim().split('\n')).toHaveLength(1);
+    }
+  });
+});

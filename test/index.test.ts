@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest';
+import * as holdfast from '../src/index.js';
+
+it('the package exports exactly what it promises', () => {
+  expect(Object.keys(holdfast).sort()).toEqual([
+    'ERROR_TABLE',
+    'EffectNotDone',
+    'HoldfastError',
+    'accept',
+    'defineContract',
+    'isHoldfastError',
+    'openHoldfast',
+    'parseCaseFile',
+    'redactText',
+    'refundDispute',
+    'reject',
+  ]);
+});

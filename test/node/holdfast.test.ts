@@ -1,0 +1,254 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  accept,
+  defineContract,
+  EffectNotDone,
+  type Holdfast,
+  type OpenOptions,
+  openHoldfast,
+  parseCaseFile,
+  refundDispute,
+  reject,
+} from '../../src/index.js';
+import { type Agent, CASE_FILE, CONTRACT, initPair, temporaryFolder } from '../cli/support.js';
+
+let folder: ReturnType<typeof temporaryFolder>;
+let triageAgent: Agent;
+let billingAgent: Agent;
+let opened: Holdfast[];
+
+beforeEach(async () => {
+  folder = temporaryFolder();
+  ({ triage: triageAgent, billing: billingAgent } = await initPair(folder.path));
+  opened = [];
+});
+
+afterEach(async () => {
+  await Promise.all(opened.map((holdfast) => holdfast.close()));
+  folder.remove();
+});
+
+async function open(agent: Agent, options: OpenOptions = {}): Promise<Holdfast> {
+  const holdfast = await openHoldfast({ dir: agent.dir, ...options });
+  opened.push(holdfast);
+  return holdfast;
+}
+
+async function offer(triage: Holdfast) {
+  const { ref } = await triage.openCase({ caseId: 'CASE-7001', kind: 'refund' });
+  const { artifactId } = await triage.addEvidence(Buffer.from('charged twice'), {
+    filename: 'claim.txt',
+    mediaType: 'text/plain',
+  });
+  return {
+    ref,
+    caseFile: parseCaseFile(readFileSync(CASE_FILE)),
+    to: `${billingAgent.url}/`,
+    contract: CONTRACT,
+    evidence: [{ artifactId }],
+  };
+}
+
+const refund = { key: 'refund-pay_B', operation: 'refund', amount: { amount: '49.00', currency: 'EUR' } };
+
+describe('the library', () => {
+  it('[R-063][R-075][R-077] hands a case to a handler, which works on it under the new epoch', async () => {
+    const triage = await open(triageAgent);
+    const billing = await open(billingAgent);
+    const seen: unknown[] = [];
+    billing.onHandoff(refundDispute, {
+      check: ({ facts, evidence }) => {
+        seen.push(facts.account_id, evidence.length);
+        return accept();
+      },
+      work: async (work) => {
+        const [evidence] = work.evidence;
+        seen.push(new TextDecoder().decode(await evidence?.read()));
+        const { result } = await work.effect({
+          ...refund,
+          perform: async (key) => `re-${key}`,
+          outcome: (id) => id,
+        });
+        await work.note(`refunded as ${result}`);
+        await work.done({ decision: 'refunded' });
+      },
+    });
+    await triage.start();
+    await billing.start();
+    const input = await offer(triage);
+    const result = await triage.handOff(input);
+    expect(result).toMatchObject({ state: 'accepted', owner: billing.url, epoch: 2 });
+
+    await expect
+      .poll(async () => (await billing.ledger.listWork('default', { state: 'done' })).length, {
+        timeout: 5_000,
+      })
+      .toBe(1);
+    expect(seen).toEqual(['acct_881', 1, 'charged twice']);
+    expect(await billing.ledger.listEffects(input.ref)).toMatchObject([
+      { key: 'refund-pay_B', state: 'done', outcome: 're-refund-pay_B', epoch: 2 },
+    ]);
+    await expect(triage.note({ ref: input.ref, epoch: 1, text: 'late' })).rejects.toMatchObject({
+      code: 'epoch_stale',
+    });
+    expect(await triage.statusPointer(input.ref)).toEqual({
+      case_id: 'CASE-7001',
+      root: triage.url,
+      status: 'handed_off',
+      owner: billing.url,
+    });
+    expect(await billing.closeCase({ ref: input.ref, epoch: 2 })).toMatchObject({ status: 'closed' });
+  });
+
+  it("[R-103][R-106] tells the sender what the receiver's own records say against it", async () => {
+    const triage = await open(triageAgent);
+    const billing = await open(billingAgent, {
+      handlers: {
+        [CONTRACT]: { check: () => reject('records_disagree', 'There is no payment pay_B here.') },
+      },
+    });
+    await triage.start();
+    await billing.start();
+    const result = await triage.handOff(await offer(triage));
+    expect(result).toMatchObject({
+      state: 'rejected',
+      code: 'records_disagree',
+      reason: 'There is no payment pay_B here.',
+    });
+  });
+
+  it('[R-077] starts interrupted work again when it starts', async () => {
+    const triage = await open(triageAgent);
+    const first = await open(billingAgent);
+    first.onHandoff(CONTRACT, {
+      work: async () => {
+        throw new Error('the process is about to end');
+      },
+    });
+    await triage.start();
+    await first.start();
+    await triage.handOff(await offer(triage));
+    await first.close();
+    const second = await open(billingAgent);
+    second.onHandoff(CONTRACT, { work: async (work) => void (await work.done()) });
+    await second.start();
+    await expect
+      .poll(async () => (await second.ledger.listWork('default', { state: 'done' })).length, {
+        timeout: 5_000,
+      })
+      .toBe(1);
+  });
+
+  it('[R-102][R-127] settles effects by what is known of them', async () => {
+    const { ref } = await (await open(triageAgent)).openCase({ caseId: 'CASE-7002', kind: 'refund' });
+    const [triage] = opened as [Holdfast];
+    await expect(triage.effect({ ref, epoch: 1, ...refund, perform: async () => 'x' })).rejects.toMatchObject(
+      {
+        code: 'operation_not_permitted',
+      },
+    );
+    const file = join(triageAgent.dir, 'holdfast.yaml');
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace('"*": [refund]', `"*": [refund]\n        "${triage.url}": [refund]`),
+    );
+    const permitted = await open(triageAgent);
+    await permitted.applyKinds({ replace: true });
+    const other = (await permitted.openCase({ caseId: 'CASE-7003', kind: 'refund' })).ref;
+    const effect = (perform: () => Promise<string>) =>
+      permitted.effect({ ref: other, epoch: 1, ...refund, perform });
+    await expect(effect(() => Promise.reject(new EffectNotDone('declined')))).rejects.toThrow('declined');
+    await expect(effect(() => Promise.reject(new Error('timed out')))).rejects.toMatchObject({
+      code: 'outcome_unknown',
+    });
+    await expect(effect(async () => 're_2')).rejects.toMatchObject({ code: 'effect_duplicate' });
+    expect(await permitted.ledger.listEffects(other)).toMatchObject([{ state: 'unknown' }]);
+    await permitted.settleEffect({ ref: other, epoch: 1, key: refund.key, state: 'done', outcome: 're_1' });
+    expect(await permitted.ledger.listEffects(other)).toMatchObject([{ state: 'done', outcome: 're_1' }]);
+  });
+
+  it('[R-077][R-103] loads its handlers from a module, as the example does', async () => {
+    const file = join(billingAgent.dir, 'holdfast.yaml');
+    const module = join(dirname(CASE_FILE), 'billing.mjs');
+    writeFileSync(file, `${readFileSync(file, 'utf8')}handlers: ${module}\n`);
+    const triage = await open(triageAgent);
+    const billing = await open(billingAgent);
+    await triage.start();
+    await billing.start();
+    const input = await offer(triage);
+    const facts = input.caseFile.facts.map((fact) =>
+      fact.key === 'payment_b' ? { ...fact, value: { ...(fact.value as object), id: 'pay_C' } } : fact,
+    );
+    const wrong = await triage.handOff({ ...input, caseFile: { ...input.caseFile, facts } });
+    expect(wrong).toMatchObject({ state: 'rejected', reason: 'There is no payment pay_C here.' });
+    expect(await triage.handOff(input)).toMatchObject({ state: 'accepted' });
+    await expect
+      .poll(async () => billing.ledger.listWork('default', { state: 'done' }), { timeout: 5_000 })
+      .toMatchObject([{ result: '{"decision":"refunded","refund_id":"re_1"}' }]);
+    expect(await billing.ledger.listEffects(input.ref)).toMatchObject([
+      { key: 'refund-pay_B', state: 'done' },
+    ]);
+  });
+
+  it('takes a contract that is made in code', async () => {
+    const loan = defineContract({ ...refundDispute, name: 'loan-transfer', version: 2 });
+    const billing = await open(billingAgent);
+    billing.onHandoff(loan, {});
+    expect(() => billing.onHandoff('mortgage/1', {})).toThrow(
+      expect.objectContaining({ code: 'contract_missing' }),
+    );
+    billing.onHandoff(CONTRACT, { check: () => accept() });
+    expect(() => billing.onHandoff(CONTRACT, {})).toThrow(expect.objectContaining({ code: 'usage' }));
+    await billing.start();
+    expect(() => billing.onHandoff(loan, {})).toThrow(/before start/);
+    const card = await (await fetch(`${billing.url}/.well-known/agent-card.json`)).json();
+    expect(card).toMatchObject({ name: 'billing', skills: [{ id: 'billing' }] });
+  });
+
+  it('[R-001] refuses a kind that differs from the one in the ledger', async () => {
+    await (await open(triageAgent)).applyKinds();
+    const file = join(billingAgent.dir, 'holdfast.yaml');
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace('system_of_record: payments', 'system_of_record: crm'),
+    );
+    const billing = await open(billingAgent);
+    await expect(billing.start()).rejects.toMatchObject({ code: 'kind_conflict', data: { kind: 'refund' } });
+    expect(await billing.ledger.getKind('default', 'refund')).toMatchObject({ systemOfRecord: 'payments' });
+  });
+
+  it('refuses a port that is taken, and still closes', async () => {
+    const triage = await open(triageAgent);
+    const billing = await open(billingAgent);
+    await triage.start();
+    await expect(billing.start({ port: triageAgent.port })).rejects.toMatchObject({ code: 'port_taken' });
+    await expect(triage.start()).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  it('warns when its URL means nothing to those it listens for', async () => {
+    const warned: unknown[] = [];
+    const logger = {
+      info() {},
+      error() {},
+      warn: (_: unknown, message: string) => warned.push(message),
+    };
+    const triage = await open(triageAgent, { logger });
+    await triage.start({ port: 0 });
+    expect(warned).toEqual(['peers reach this node at its url, which names another port']);
+  });
+
+  it('opens from an object instead of a file', async () => {
+    const holdfast = await openHoldfast({
+      dir: join(folder.path, 'in-code'),
+      config: { agent: 'in-code', url: 'http://127.0.0.1:4999', log: { level: 'silent' } },
+    });
+    opened.push(holdfast);
+    expect(holdfast.config.ledger).toBe('ledger.db');
+    expect(holdfast.identity.thumbprint).toMatch(/^[\w-]{43}$/);
+    await expect(openHoldfast({ dir: folder.path, config: { agent: 'x' } })).rejects.toMatchObject({
+      code: 'config_invalid',
+    });
+  });
+});
