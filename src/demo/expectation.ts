@@ -1,6 +1,7 @@
 import { canonical, type Money } from '../core/index.js';
 import type { EffectState, OfferState, Verdict, WorkState } from '../ledger/index.js';
 import { CASE_ID, IMPORTED_EPOCH } from './fixture.js';
+import type { Leak } from './leaks.js';
 import type { Attempt } from './systems.js';
 
 export type Role = 'triage' | 'billing';
@@ -86,6 +87,19 @@ export interface RunState {
   readonly writesRefused: number;
 }
 
+/** What was found after a run. */
+export interface Observation {
+  readonly state: RunState;
+  readonly audit: { readonly verified: boolean; readonly entries: number };
+  readonly leaks: readonly Leak[];
+}
+
+export interface Outcome extends Observation {
+  readonly ok: boolean;
+  /** Every difference from what was written down; empty where `ok`. */
+  readonly problems: readonly string[];
+}
+
 /** What triage's case file holds and the contract does not name. */
 export const WITHHELD = ['internal_note', 'transcript', 'facts.customer_phone', 'facts.callback_token'];
 
@@ -115,7 +129,7 @@ export const KEPT: RunState = {
   writesRefused: 0,
 };
 
-export const REFUND: EffectLine = {
+const REFUND: EffectLine = {
   operation: 'refund',
   amount: '49.00',
   currency: 'EUR',

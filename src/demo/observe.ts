@@ -3,16 +3,10 @@ import { canonical, parseUtc } from '../core/index.js';
 import type { HandoffEnvelope } from '../envelope/index.js';
 import type { CaseSnapshot } from '../ledger/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
-import type { Crossed, RunState } from './expectation.js';
+import type { Crossed, Observation, RunState } from './expectation.js';
 import { CASE_ID, FOREIGN_CASE_ID, UNKNOWN_CASE_ID } from './fixture.js';
-import { findLeaks, type Leak } from './leaks.js';
+import { findLeaks } from './leaks.js';
 import type { Stage } from './stage.js';
-
-export interface Observation {
-  readonly state: RunState;
-  readonly audit: { readonly verified: boolean; readonly entries: number };
-  readonly leaks: readonly Leak[];
-}
 
 /** Reads what a play left behind, from billing's side of the ledger, from the wire, from the business systems and from the disk. */
 export async function observe(stage: Stage): Promise<Observation> {

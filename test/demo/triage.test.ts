@@ -8,11 +8,7 @@ async function run(options: Partial<TriageDemoOptions> & { variant?: string } = 
   const chunks: string[] = [];
   const out = (text: string) => void chunks.push(text);
   const code = await runTriageDemo({ once: true, json: true, out, color: false, ...options });
-  return {
-    code,
-    text,
-    json: options.json === false ? null : JSON.parse(text.trimEnd().split('\n').at(-1) ?? ''),
-  };
+  return { code, json: JSON.parse(chunks.join('').trimEnd().split('\n').at(-1) ?? '') };
 }
 
 const REFUND = {
