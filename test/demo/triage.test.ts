@@ -59,7 +59,7 @@ describe('holdfast demo triage', () => {
     ['V6', '[R-044][R-068][R-069][R-171] refuses what is not exactly one envelope of a known version'],
     ['V7', '[R-026][R-051][R-070][R-071][R-087] refuses who may not, without fetching anything'],
     ['V8', '[R-072][R-074] refuses other epochs and unknown cases, and makes no case'],
-    ['V9', '[R-127][R-128] holds the cap against what the transcript says'],
+    ['V9', '[R-128] holds the cap against what the transcript says'],
     ['V12', "[R-045][R-167] refuses a sender's context and opens one of its own"],
     ['V14', '[R-082] refuses another body under the same key, first or last'],
     ['V15', '[R-050] connects nowhere that evidence may not lead'],
