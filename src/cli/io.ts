@@ -9,6 +9,11 @@ export interface Io {
   untilStopped(): Promise<void>;
 }
 
+// `holdfast audit export | head` ends the reader first; that is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 export const processIo: Io = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),

@@ -45,7 +45,7 @@ describe('two nodes in two processes', () => {
     folder.remove();
   });
 
-  it('[R-062][R-073][R-075] hand a case over, fence the former owner, and end at SIGTERM with status 0', async () => {
+  it('[R-073][R-075] hand a case over, fence the former owner, and end at SIGTERM with status 0', async () => {
     const { triage, billing } = await initPair(folder.path);
     children.push(...(await Promise.all([serveInProcess(triage.dir), serveInProcess(billing.dir)])));
     expect(children.map((child) => JSON.parse(child.out()).agent)).toEqual(['triage', 'billing']);

@@ -169,6 +169,36 @@ describe('the library', () => {
     expect(await permitted.ledger.listEffects(other)).toMatchObject([{ state: 'done', outcome: 're_1' }]);
   });
 
+  it('[R-080] gives the business system the same key for the same effect, whatever happened to the first call', async () => {
+    const file = join(triageAgent.dir, 'holdfast.yaml');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace('"*": [refund]', `"${triageAgent.url}": [refund]`));
+    const triage = await open(triageAgent);
+    const { ref } = await triage.openCase({ caseId: 'CASE-7004', kind: 'refund' });
+    const records = new Map<string, string>();
+    const refundOnce = (key: string) => {
+      const record = records.get(key) ?? `re_${records.size + 1}`;
+      records.set(key, record);
+      return record;
+    };
+    const lost = triage.effect({
+      ...refund,
+      ref,
+      epoch: 1,
+      perform: async (key) => {
+        refundOnce(key);
+        throw new Error('the reply was lost');
+      },
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'outcome_unknown' });
+    const again = triage.effect({ ...refund, ref, epoch: 1, perform: async (key) => refundOnce(key) });
+    await expect(again).rejects.toMatchObject({ code: 'effect_duplicate' });
+    const [effect] = await triage.ledger.listEffects(ref);
+    const outcome = refundOnce(effect?.key ?? '');
+    await triage.settleEffect({ ref, epoch: 1, key: refund.key, state: 'done', outcome });
+    expect([...records]).toEqual([['refund-pay_B', 're_1']]);
+  });
+
   it('[R-077][R-103] loads its handlers from a module, as the example does', async () => {
     const file = join(billingAgent.dir, 'holdfast.yaml');
     const module = join(dirname(CASE_FILE), 'billing.mjs');
