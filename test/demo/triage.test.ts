@@ -21,7 +21,7 @@ const REFUND = {
 };
 
 describe('holdfast demo triage', () => {
-  it('[R-028][R-029][R-030][R-031][R-032][R-054][R-056][R-058][R-061][R-063][R-075][R-153][R-165][R-166][R-168] hands the case over, refuses the late note, refunds once', async () => {
+  it('[R-028][R-029][R-030][R-031][R-032][R-054][R-056][R-058][R-061][R-063][R-075][R-080][R-153][R-165][R-166][R-168] hands the case over, refuses the late note, refunds once', async () => {
     const { code, json } = await run();
 
     expect(json).toMatchObject({
