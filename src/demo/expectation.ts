@@ -1,6 +1,7 @@
-import { canonical } from '../core/index.js';
+import { canonical, type Money } from '../core/index.js';
 import type { EffectState, OfferState, Verdict, WorkState } from '../ledger/index.js';
 import { CASE_ID, IMPORTED_EPOCH } from './fixture.js';
+import type { Leak } from './leaks.js';
 import type { Attempt } from './systems.js';
 
 export type Role = 'triage' | 'billing';
@@ -25,6 +26,19 @@ export interface EffectLine {
   readonly key: string;
   readonly epoch: number;
   readonly state: EffectState;
+}
+
+/** The accepted envelope, as far as it does not change from run to run. */
+export interface Crossed {
+  readonly goal: string;
+  readonly done: readonly string[];
+  readonly remaining: readonly string[];
+  readonly openQuestions: readonly string[];
+  readonly facts: readonly { readonly key: string; readonly source: string; readonly verified: boolean }[];
+  readonly caps: Readonly<Record<string, Money>>;
+  readonly prohibitions: readonly string[];
+  /** Whether the deadline is an absolute time. */
+  readonly deadline: boolean;
 }
 
 /**
@@ -54,12 +68,17 @@ export interface RunState {
   readonly effects: readonly EffectLine[];
   /** What the fake business systems were asked to do, refused and repeated attempts included: the permitted effects. */
   readonly attempts: readonly Attempt[];
+  /** What billing holds of the case, and what redaction kept back, by path. */
+  readonly crossed: Crossed | null;
+  readonly withheld: readonly string[];
   readonly evidenceFetches: number;
   /** Cases in the ledger. */
   readonly cases: readonly string[];
   /** A2A contexts that billing opened for triage. */
   readonly contexts: number;
   readonly deliveries: { readonly repeated: number; readonly conflicting: number };
+  /** Answers of billing's that never reached triage. */
+  readonly repliesLost: number;
   /** Names and addresses that billing's process was made to look up or dial besides those its configuration names. */
   readonly strayDials: readonly string[];
   /** Who owned the case at each moment at which it could have been seen wrong. */
@@ -67,6 +86,22 @@ export interface RunState {
   /** Writes the ledger refused and audited. */
   readonly writesRefused: number;
 }
+
+/** What was found after a run. */
+export interface Observation {
+  readonly state: RunState;
+  readonly audit: { readonly verified: boolean; readonly entries: number };
+  readonly leaks: readonly Leak[];
+}
+
+export interface Outcome extends Observation {
+  readonly ok: boolean;
+  /** Every difference from what was written down; empty where `ok`. */
+  readonly problems: readonly string[];
+}
+
+/** What triage's case file holds and the contract does not name. */
+export const WITHHELD = ['internal_note', 'transcript', 'facts.customer_phone', 'facts.callback_token'];
 
 const HANDOFF_ID = `${CASE_ID}:${IMPORTED_EPOCH + 1}`;
 
@@ -82,16 +117,19 @@ export const KEPT: RunState = {
   notes: 0,
   effects: [],
   attempts: [],
+  crossed: null,
+  withheld: [],
   evidenceFetches: 0,
   cases: [CASE_ID],
   contexts: 0,
   deliveries: { repeated: 0, conflicting: 0 },
+  repliesLost: 0,
   strayDials: [],
   trail: [],
   writesRefused: 0,
 };
 
-export const REFUND: EffectLine = {
+const REFUND: EffectLine = {
   operation: 'refund',
   amount: '49.00',
   currency: 'EUR',
@@ -120,6 +158,22 @@ export const MOVED: RunState = {
       outcome: 'done',
     },
   ],
+  crossed: {
+    goal: 'refund duplicate charge',
+    done: ['account verified', 'duplicates found'],
+    remaining: ['decide on the refund', 'issue the refund'],
+    openQuestions: ['Is the second payment the duplicate, or a purchase of its own?'],
+    facts: [
+      { key: 'account_id', source: 'auth', verified: true },
+      { key: 'payment_a', source: 'payments', verified: true },
+      { key: 'payment_b', source: 'payments', verified: true },
+      { key: 'disputed_amount', source: 'customer', verified: false },
+    ],
+    caps: { refund: { amount: '100.00', currency: 'EUR' } },
+    prohibitions: ['goodwill_credit'],
+    deadline: true,
+  },
+  withheld: WITHHELD,
   evidenceFetches: 1,
   contexts: 1,
 };

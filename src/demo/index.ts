@@ -1,6 +1,6 @@
 import { HoldfastError } from '../core/index.js';
-import type { RunState } from './expectation.js';
-import { type Outcome, play } from './run.js';
+import type { Outcome, RunState } from './expectation.js';
+import { play } from './run.js';
 import { suggestions } from './suggestions.js';
 import { Timeline } from './timeline.js';
 import { findVariant, VARIANT_NAMES } from './variants.js';

@@ -1,17 +1,12 @@
 import { verifyChain } from '../audit/index.js';
-import { canonical } from '../core/index.js';
+import { canonical, parseUtc } from '../core/index.js';
+import type { HandoffEnvelope } from '../envelope/index.js';
 import type { CaseSnapshot } from '../ledger/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
-import type { RunState } from './expectation.js';
+import type { Crossed, Observation, RunState } from './expectation.js';
 import { CASE_ID, FOREIGN_CASE_ID, UNKNOWN_CASE_ID } from './fixture.js';
-import { findLeaks, type Leak } from './leaks.js';
+import { findLeaks } from './leaks.js';
 import type { Stage } from './stage.js';
-
-export interface Observation {
-  readonly state: RunState;
-  readonly audit: { readonly verified: boolean; readonly entries: number };
-  readonly leaks: readonly Leak[];
-}
 
 /** Reads what a play left behind, from billing's side of the ledger, from the wire, from the business systems and from the disk. */
 export async function observe(stage: Stage): Promise<Observation> {
@@ -48,6 +43,8 @@ export async function observe(stage: Stage): Promise<Observation> {
       state,
     })),
     attempts: world.systems.attempts(),
+    crossed: crossedBy(main),
+    withheld: main.offers.at(-1)?.withheld.map(({ path }) => path) ?? [],
     evidenceFetches: world
       .proxy('triage')
       .exchanges()
@@ -55,6 +52,10 @@ export async function observe(stage: Stage): Promise<Observation> {
     cases: cases.map(({ ref }) => ref.caseId).sort(),
     contexts: new Set(tasks.map(({ contextId }) => contextId)).size,
     deliveries: { repeated: count('delivery_repeated'), conflicting: count('delivery_conflict') },
+    repliesLost: world
+      .proxy('billing')
+      .exchanges()
+      .filter(({ fate }) => fate === 'reply_dropped').length,
     strayDials: await world.billing.call('refusedDials', {}),
     trail: stage.trail,
     writesRefused: count('write_refused'),
@@ -71,5 +72,22 @@ export async function observe(stage: Stage): Promise<Observation> {
       audit: canonical(audit),
       dir: world.dir,
     }),
+  };
+}
+
+function crossedBy({ work }: CaseSnapshot): Crossed | null {
+  const [item] = work;
+  if (!item) return null;
+  const envelope = JSON.parse(item.envelope) as HandoffEnvelope;
+  const { goal, done, remaining, facts, constraints } = envelope;
+  return {
+    goal,
+    done,
+    remaining,
+    openQuestions: envelope.open_questions,
+    facts: facts.map(({ key, source, verified }) => ({ key, source, verified })),
+    caps: constraints.caps,
+    prohibitions: constraints.prohibitions,
+    deadline: parseUtc(constraints.deadline ?? '') !== null,
   };
 }

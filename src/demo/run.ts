@@ -1,15 +1,9 @@
-import { compareStates, type RunState } from './expectation.js';
-import { type Observation, observe } from './observe.js';
+import { compareStates, type Outcome, type RunState } from './expectation.js';
+import { observe } from './observe.js';
 import { Stage } from './stage.js';
 import type { Timeline } from './timeline.js';
 import type { Variant } from './variants.js';
 import type { World } from './world.js';
-
-export interface Outcome extends Observation {
-  readonly ok: boolean;
-  /** Every difference from what was written down; empty where `ok`. */
-  readonly problems: readonly string[];
-}
 
 /** Plays a variant and holds what it left behind against what was written down for it. */
 export async function play(

@@ -1,5 +1,4 @@
-import type { Role } from './expectation.js';
-import type { Outcome } from './run.js';
+import type { Outcome, Role } from './expectation.js';
 
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 type Colour = keyof typeof COLOURS;

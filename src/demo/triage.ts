@@ -62,7 +62,7 @@ export function caseFileOf({ record, account, payments }: TriageFindings, now: D
     constraints: {
       deadline: new Date(now.getTime() + RESPONSE_TARGET_MS).toISOString(),
       caps: { refund: REFUND_CAP },
-      prohibitions: [],
+      prohibitions: ['goodwill_credit'],
     },
     internal_note: record.internal_note,
     transcript: record.transcript,

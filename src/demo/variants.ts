@@ -1,4 +1,13 @@
-import { accepted, KEPT, MOVED, type Refused, type RunState, rejected } from './expectation.js';
+import {
+  accepted,
+  type Crossed,
+  KEPT,
+  MOVED,
+  type Refused,
+  type RunState,
+  rejected,
+  WITHHELD,
+} from './expectation.js';
 import { CASE_ID, FOREIGN_CASE_ID, UNKNOWN_CASE_ID } from './fixture.js';
 import { badAddress, badEpoch, badEvidence, badForm, badStanding } from './plays/hostile.js';
 import {
@@ -53,6 +62,7 @@ const V1: Variant = {
     offers: [{ attempt: 1, state: 'rejected', code: 'records_disagree' }],
     decisions: [rejected(1, 'records_disagree')],
     refused: [final('attempt 1', 'records_disagree', 1)],
+    withheld: WITHHELD,
     evidenceFetches: 1,
     contexts: 1,
   },
@@ -66,6 +76,10 @@ const V1b: Variant = {
     offers: [...V1.expected.offers, { attempt: 2, state: 'accepted', code: null }],
     decisions: [...V1.expected.decisions, accepted(2)],
     refused: V1.expected.refused,
+    crossed: {
+      ...(MOVED.crossed as Crossed),
+      done: ['account verified', 'duplicates found', 'payment records reconciled'],
+    },
     evidenceFetches: 2,
     contexts: 2,
   },
@@ -74,7 +88,7 @@ const V1b: Variant = {
 const V2: Variant = {
   title: "billing's answer is lost, and the same bytes are sent again",
   play: lostReply,
-  expected: { ...MOVED, deliveries: { repeated: 1, conflicting: 0 } },
+  expected: { ...MOVED, deliveries: { repeated: 1, conflicting: 0 }, repliesLost: 1 },
 };
 
 const V5: Variant = {

@@ -223,6 +223,16 @@ describe('two connections on one file', () => {
     expect(verifyChain(await ledger.readAudit(ref()))).toEqual({ ok: true, entries: 121 });
   }, 30_000);
 
+  it('open one after the other where both make the file', async () => {
+    const holder = new Database(file);
+    holder.exec('BEGIN EXCLUSIVE');
+    const opening = openSqliteLedger({ file });
+    await setTimeout(20);
+    holder.exec('COMMIT');
+    holder.close();
+    await (await opening).close();
+  });
+
   it('read while another writes', async () => {
     const ledger = await openWithCase();
     const holder = new Database(file);
