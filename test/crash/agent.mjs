@@ -35,7 +35,7 @@ const payment = (id, at) => ({ id, ...amount, method: 'card', created_at: at });
 
 async function handOver(number) {
   const caseId = `CASE-${process.pid}-${Date.now()}-${number}`;
-  const { ref, epoch } = await holdfast.openCase({ caseId, kind: 'refund-dispute' });
+  const { ref, epoch } = await holdfast.openCase({ caseId, kind: 'refund' });
   const evidence = await holdfast.addEvidence(Buffer.from(`charged twice, case ${caseId}`), {
     filename: 'claim.txt',
     mediaType: 'text/plain',
@@ -44,7 +44,7 @@ async function handOver(number) {
     Buffer.from(
       JSON.stringify({
         case_id: caseId,
-        kind: 'refund-dispute',
+        kind: 'refund',
         goal: 'refund duplicate charge',
         done: ['account verified'],
         remaining: ['issue refund'],
