@@ -34,6 +34,7 @@ export type { EvidenceArtifact, EvidenceReference, EvidenceStore } from './evide
 export type {
   AcceptedWork,
   EffectInput,
+  EffectResult,
   HandOffInput,
   HandOffResult,
   HandoffHandler,

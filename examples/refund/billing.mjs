@@ -23,27 +23,22 @@ export default (holdfast) => {
       return { verdict: 'reject', code: 'records_disagree', reason: `There is no payment ${missing} here.` };
     },
 
-    /** Runs again after a crash, until the work item is settled: so it first looks at what it did before. */
-    async work({ ref, epoch, envelope, effect, done }) {
+    /** Runs again after a crash, until the work item is settled; an effect that was done is not done twice. */
+    async work({ envelope, effect, done }) {
       const payment = envelope.facts.find(({ key }) => key === 'payment_b').value;
-      const key = `refund-${payment.id}`;
-      const earlier = (await holdfast.ledger.listEffects(ref)).find((one) => one.key === key);
-      if (earlier?.state === 'started' || earlier?.state === 'unknown') {
-        // The call may or may not have arrived. The same key asks the payment system again and cannot refund twice.
-        const { id } = await refund(key, payment.id);
-        await holdfast.settleEffect({ ref, epoch, key, state: 'done', outcome: id });
-      } else if (earlier?.state !== 'done') {
-        const amount = { amount: payment.amount, currency: payment.currency };
-        await effect({
-          key,
-          operation: 'refund',
-          amount,
-          perform: (idempotencyKey) => refund(idempotencyKey, payment.id),
-          outcome: ({ id }) => id,
-        });
-      }
-      const { outcome } = (await holdfast.ledger.listEffects(ref)).find((one) => one.key === key);
-      await done({ decision: 'refunded', refund_id: outcome });
+      const { row } = await effect({
+        key: `refund-${payment.id}`,
+        operation: 'refund',
+        amount: { amount: payment.amount, currency: payment.currency },
+        perform: (idempotencyKey) => refund(idempotencyKey, payment.id),
+        outcome: ({ id }) => id,
+        // After a crash: what the payment system knows of this key.
+        reconcile: async (idempotencyKey) => {
+          const earlier = refunds.get(idempotencyKey);
+          return earlier ? { outcome: earlier.id } : 'not_done';
+        },
+      });
+      await done({ decision: 'refunded', refund_id: row.outcome });
     },
   });
 };

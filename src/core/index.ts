@@ -26,3 +26,4 @@ export { type Logger, silentLogger } from './logger.js';
 export { AMOUNT_PATTERN, addAmounts, CURRENCY_PATTERN, compareAmounts, type Money } from './money.js';
 export { type JsonProblem, parseStrictJson } from './strict-json.js';
 export { parseUtc, UTC_PATTERN } from './time.js';
+export type { Withheld } from './withheld.js';

@@ -6,10 +6,11 @@ import {
   type JsonValue,
   parseUtc,
   sha256Hex,
+  type Withheld,
 } from '../core/index.js';
 import type { EvidenceReference } from '../evidence/index.js';
 import type { CaseFile } from './case-file.js';
-import type { EnvelopeChain, EnvelopeEffect, HandoffEnvelope, Withheld } from './model.js';
+import type { EnvelopeChain, EnvelopeEffect, HandoffEnvelope } from './model.js';
 import { findPersonalData } from './privacy.js';
 import { type Redacted, redact } from './redact.js';
 import { summarize } from './summarize.js';

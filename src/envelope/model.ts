@@ -80,12 +80,6 @@ export interface HandoffEnvelope {
   readonly trace: { readonly traceparent: string };
 }
 
-/** What redaction kept back: where it stood and by which rule, never what it was. */
-export interface Withheld {
-  readonly path: string;
-  readonly rule: string;
-}
-
 /** One wire version of the envelope. Support for a version ends by leaving the registry. */
 export interface EnvelopeCodec {
   readonly version: number;

@@ -1,7 +1,7 @@
 import type { Contract } from '../contract/index.js';
-import { type FieldError, HoldfastError, type JsonValue } from '../core/index.js';
+import { type FieldError, HoldfastError, type JsonValue, type Withheld } from '../core/index.js';
 import type { CaseFile } from './case-file.js';
-import type { ArtifactPointer, EnvelopeConstraints, Fact, Withheld } from './model.js';
+import type { ArtifactPointer, EnvelopeConstraints, Fact } from './model.js';
 import { findPersonalData } from './privacy.js';
 
 /** What of a case file the contract lets out, and a record of what it did not. */

@@ -38,6 +38,13 @@ export interface Delivery {
 }
 
 const MAX_FIELDS = 3;
+const MAX_REASON_CHARS = 2000;
+const MAX_FIELD_CHARS = 500;
+
+/** What a user's check says can be anything; what is sent must be readable at the other side. */
+function clip(text: string, maxChars: number): string {
+  return text.replace(/[^\P{Cc}\t\n\r]/gu, '?').slice(0, maxChars);
+}
 
 /** `final` is true only where the rejection is stored and so closes the offer. */
 export function rejectionPart(
@@ -55,10 +62,13 @@ export function rejectionPart(
       attempt: offer.key.attempt,
     }),
     code: rejection.code,
-    reason: rejection.reason,
-    fields: (rejection.fields ?? []).slice(0, MAX_FIELDS).map(({ path, problem }) => ({ path, problem })),
+    reason: clip(rejection.reason, MAX_REASON_CHARS) || 'No reason was given.',
+    fields: (rejection.fields ?? []).slice(0, MAX_FIELDS).map(({ path, problem }) => ({
+      path: clip(path, MAX_FIELD_CHARS),
+      problem: clip(problem, MAX_FIELD_CHARS),
+    })),
     retryable,
-    ...(rejection.hint === undefined ? {} : { hint: rejection.hint }),
+    ...(rejection.hint === undefined ? {} : { hint: clip(rejection.hint, MAX_FIELD_CHARS) }),
     final,
   };
 }

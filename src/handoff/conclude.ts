@@ -1,5 +1,10 @@
-import { type AcceptanceKey, HoldfastError } from '../core/index.js';
-import { parseReceiptPart, parseRejectionPart, type ReceiptClaims } from '../envelope/index.js';
+import { type AcceptanceKey, HoldfastError, isHoldfastError, type Logger } from '../core/index.js';
+import {
+  parseReceiptPart,
+  parseRejectionPart,
+  type ReceiptClaims,
+  type ReceiptPart,
+} from '../envelope/index.js';
 import type { LedgerStore, OfferRow } from '../ledger/index.js';
 import { RECEIPT_MEDIA_TYPE, REJECTION_MEDIA_TYPE, type Task } from '../protocol/index.js';
 import { type PeerDirectory, type PeerKeySource, verifyReceipt } from '../trust/index.js';
@@ -10,13 +15,18 @@ export interface ConcludeOptions {
   readonly ledger: LedgerStore;
   readonly peers: PeerDirectory;
   readonly keys: PeerKeySource;
+  readonly logger: Logger;
 }
 
-/** What the ledger holds about an offer; null while it is open. */
+/**
+ * What the ledger holds about an offer; null while it is open. An acceptance whose answer was lost is verified and its receipt kept
+ * here. Where that is not possible now it stands all the same, since the shared ledger is the record of ownership.
+ */
 export async function concludeFromLedger(
   offer: OfferRow,
-  ledger: LedgerStore,
+  options: ConcludeOptions,
 ): Promise<HandOffResult | null> {
+  const { ledger } = options;
   switch (offer.state) {
     case 'intended':
     case 'offered':
@@ -28,7 +38,8 @@ export async function concludeFromLedger(
     case 'accepted': {
       const decision = await ledger.findDecision(offer.key);
       const part = parseReceiptPart(JSON.parse(decision?.answer ?? 'null'));
-      return { state: 'accepted', offer, owner: offer.toAgent, epoch: part.epoch, workItem: part.work_item };
+      const kept = offer.receipt === null ? await tryToKeep(offer, part, options) : offer;
+      return acceptedResult(kept, part);
     }
     case 'rejected': {
       const decision = await ledger.findDecision(offer.key);
@@ -53,22 +64,7 @@ export async function concludeFromTask(
   const { ledger } = options;
   if (task.status.state === 'TASK_STATE_COMPLETED') {
     const part = parseReceiptPart(answerPart(task, RECEIPT_MEDIA_TYPE));
-    const peer = options.peers.find(offer.toAgent);
-    if (!peer) throw new HoldfastError('peer_unknown', `The peer ${offer.toAgent} is not configured.`);
-    const { claims, key } = await verifyReceipt(part.receipt, peer, options.keys);
-    checkClaims(claims, offer);
-    const kept = await ledger.recordReceipt({
-      key: offer.key,
-      receipt: part.receipt,
-      receiptKey: JSON.stringify(key),
-    });
-    return {
-      state: 'accepted',
-      offer: kept,
-      owner: offer.toAgent,
-      epoch: claims.new_epoch,
-      workItem: part.work_item,
-    };
+    return acceptedResult(await keepReceipt(offer, part, options), part);
   }
   if (task.status.state === 'TASK_STATE_REJECTED') {
     const part = parseRejectionPart(answerPart(task, REJECTION_MEDIA_TYPE));
@@ -80,7 +76,7 @@ export async function concludeFromTask(
       return { state: 'rejected', offer: closed.offer, code, reason, fields, retryable, hint: hint ?? null };
     }
     const current = await ledger.getOffer(offer.key);
-    const decided = current && (await concludeFromLedger(current, ledger));
+    const decided = current && (await concludeFromLedger(current, options));
     if (decided) return decided;
     throw new HoldfastError(
       'peer_error',
@@ -91,6 +87,39 @@ export async function concludeFromTask(
     'peer_error',
     `The receiver answered an offer with a task in ${task.status.state}.`,
   );
+}
+
+function acceptedResult(offer: OfferRow, part: ReceiptPart): HandOffResult {
+  return { state: 'accepted', offer, owner: offer.toAgent, epoch: part.epoch, workItem: part.work_item };
+}
+
+/** @throws receipt_invalid, peer_key_mismatch, peer_unreachable: nothing is kept */
+async function keepReceipt(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {
+  const peer = options.peers.find(offer.toAgent);
+  if (!peer) throw new HoldfastError('peer_unknown', `The peer ${offer.toAgent} is not configured.`);
+  const { claims, key } = await verifyReceipt(part.receipt, peer, options.keys);
+  checkClaims(claims, offer);
+  if (part.epoch !== claims.new_epoch)
+    throw new HoldfastError('receipt_invalid', 'The answer names another epoch.');
+  return options.ledger.recordReceipt({
+    key: offer.key,
+    receipt: part.receipt,
+    receiptKey: JSON.stringify(key),
+  });
+}
+
+async function tryToKeep(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {
+  try {
+    return await keepReceipt(offer, part, options);
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    const { handoffId, attempt } = offer.key;
+    options.logger.warn(
+      { handoff: handoffId, attempt, code: error.code },
+      'accepted, but its receipt is not verified yet',
+    );
+    return offer;
+  }
 }
 
 /** A receipt must be about exactly this offer: a good signature over something else releases nothing. */

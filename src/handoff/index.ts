@@ -2,6 +2,7 @@ export { EffectNotDone, runEffect } from './effects.js';
 export type {
   AcceptedWork,
   EffectInput,
+  EffectResult,
   HandOffInput,
   HandOffResult,
   HandoffHandler,

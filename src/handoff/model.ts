@@ -68,6 +68,19 @@ export interface EffectInput<T> {
   readonly perform: (idempotencyKey: string) => Promise<T>;
   /** The target's record of it, kept in the ledger, such as a refund id. */
   readonly outcome?: (result: T) => string;
+  /**
+   * Asks the target what became of an earlier call with this key, after a crash or a lost answer. `not_done` is proof that it never
+   * happened and never will; it is believed only once the effect's time limit has passed, since the first call may still be on its way.
+   */
+  readonly reconcile?: (
+    idempotencyKey: string,
+  ) => Promise<{ readonly outcome: string | null } | 'not_done' | 'unknown'>;
+}
+
+/** `result` is null where the effect had been done before: then `row.outcome` is what is known of it. */
+export interface EffectResult<T> {
+  readonly row: EffectRow;
+  readonly result: T | null;
 }
 
 /** What an accepted handoff gives the receiver to work with; every write carries the epoch of the acceptance. */
@@ -80,7 +93,7 @@ export interface AcceptedWork {
   /** Writes a note to the case. @throws epoch_stale, not_owner */
   note(text: string): Promise<NoteRow>;
   /** Runs one side effect. @throws epoch_stale, cap_exceeded, operation_not_permitted, effect_duplicate, outcome_unknown */
-  effect<T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>): Promise<{ row: EffectRow; result: T }>;
+  effect<T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>): Promise<EffectResult<T>>;
   /** Settles the work item as done. @throws epoch_stale, work_settled */
   done(result?: unknown): Promise<WorkItem>;
   /** Settles the work item as failed; the case stays with this agent. @throws epoch_stale, work_settled */

@@ -131,6 +131,7 @@ export function createSender(options: SenderOptions): Sender {
       accept_by: toUtc(acceptBy),
       chain: { hops: [...row.hops, self], tasks_left: row.tasksLeft },
       traceparent: input.traceparent ?? newTraceparent(),
+      maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
     });
     const offer = await ledger.intendOffer({
       ref: row.ref,
@@ -201,7 +202,7 @@ export function createSender(options: SenderOptions): Sender {
       } catch (error) {
         if (!isHoldfastError(error)) throw error;
         offer = await reread(stored.key);
-        const decided = await concludeFromLedger(offer, ledger);
+        const decided = await concludeFromLedger(offer, options);
         if (decided) return decided;
         const delayMs = ERROR_TABLE[error.code].retry === 'same' ? delays[tries] : undefined;
         logger.warn(
@@ -224,7 +225,7 @@ export function createSender(options: SenderOptions): Sender {
 
   async function resend(key: AcceptanceKey): Promise<HandOffResult> {
     const offer = await reread(key);
-    return (await concludeFromLedger(offer, ledger)) ?? deliver(offer);
+    return (await concludeFromLedger(offer, options)) ?? deliver(offer);
   }
 
   function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
@@ -242,7 +243,7 @@ export function createSender(options: SenderOptions): Sender {
       answer: JSON.stringify(rejectionPart({ code: 'withdrawn', reason: meaning }, { key, ref }, true)),
     });
     const offer = await reread(key);
-    const decided = await concludeFromLedger(offer, ledger);
+    const decided = await concludeFromLedger(offer, options);
     if (!decided) throw new HoldfastError('internal', 'The offer is still open after it was voided.');
     return decided;
   }

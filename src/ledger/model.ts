@@ -1,4 +1,4 @@
-import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
+import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 
 /** What bounds the owner of a case: the node's policy, narrowed by the contract and by what was agreed. */
 export interface Constraints {
@@ -70,12 +70,6 @@ export type OfferState =
   | 'expired'
   | 'in_doubt';
 export const OPEN_OFFER_STATES = ['intended', 'offered', 'in_doubt'] as const satisfies readonly OfferState[];
-
-/** What redaction kept back: where it stood and by which rule, never what it was. */
-export interface Withheld {
-  readonly path: string;
-  readonly rule: string;
-}
 
 /** One attempt to hand one case to one agent, as its sender's ledger holds it. */
 export interface OfferRow {

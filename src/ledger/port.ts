@@ -1,4 +1,4 @@
-import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
+import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
 import type {
   AuditEntry,
@@ -10,7 +10,6 @@ import type {
   NoteRow,
   OfferRow,
   TaskRow,
-  Withheld,
   WorkItem,
   WorkState,
 } from './model.js';

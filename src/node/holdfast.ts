@@ -3,6 +3,7 @@ import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
 import type { EvidenceArtifact, EvidenceStore } from '../evidence/index.js';
 import type {
   EffectInput,
+  EffectResult,
   HandOffInput,
   HandOffResult,
   HandoffHandler,
@@ -78,7 +79,7 @@ export interface Holdfast {
   /** @throws epoch_stale, epoch_ahead, not_owner, case_unknown, case_closed */
   note(write: CaseWrite & { readonly text: string }): Promise<NoteRow>;
   /** Runs one side effect under the fence and the case's policy. */
-  effect<T>(input: EffectInput<T>): Promise<{ row: EffectRow; result: T }>;
+  effect<T>(input: EffectInput<T>): Promise<EffectResult<T>>;
   /** Commits `started` for a call that is made elsewhere, and must be settled. */
   startEffect(
     write: CaseWrite & { readonly key: string; readonly operation: string; readonly amount?: Money },

@@ -5,6 +5,8 @@ const [role, dir, peer, target] = process.argv.slice(2);
 const holdfast = await openHoldfast({ dir });
 const amount = { amount: '49.00', currency: 'EUR' };
 
+const ask = (method, key) => fetch(target, { method, headers: { 'idempotency-key': key } });
+
 if (role === 'billing') {
   holdfast.onHandoff(refundDispute.id, {
     async work(work) {
@@ -12,8 +14,11 @@ if (role === 'billing') {
         key: 'refund-pay_B',
         operation: 'refund',
         amount,
-        perform: (key) =>
-          fetch(target, { method: 'POST', headers: { 'idempotency-key': `${work.ref.caseId} ${key}` } }),
+        perform: (key) => ask('POST', `${work.ref.caseId} ${key}`),
+        reconcile: async (key) => {
+          const { calls } = await (await ask('GET', `${work.ref.caseId} ${key}`)).json();
+          return calls > 0 ? { outcome: null } : 'not_done';
+        },
       });
       await work.done();
     },

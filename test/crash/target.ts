@@ -11,8 +11,8 @@ export async function startTarget(): Promise<{
   const server: Server = createServer((request, response) => {
     const key = String(request.headers['idempotency-key']);
     request.resume().on('end', () => {
-      calls.set(key, (calls.get(key) ?? 0) + 1);
-      response.end('{"ok":true}');
+      if (request.method === 'POST') calls.set(key, (calls.get(key) ?? 0) + 1);
+      response.end(JSON.stringify({ calls: calls.get(key) ?? 0 }));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -89,6 +89,8 @@ describe('handing a case over', () => {
     };
     const result = await world.sender.handOff(world.input(ref));
     expect(result).toMatchObject({ state: 'accepted', epoch: 2 });
+    // The receipt of the lost answer is verified and kept all the same.
+    expect((await world.lastOffer('CASE-7005')).receipt?.split('.')).toHaveLength(3);
     expect(world.sent).toHaveLength(2);
     expect(world.sent[1]).toBe(world.sent[0]);
     expect(world.accepted).toHaveLength(1);

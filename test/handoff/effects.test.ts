@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CaseRef } from '../../src/core/index.js';
+import { EffectNotDone, runEffect } from '../../src/handoff/index.js';
+import { createWorld, TRIAGE, type World } from './world.js';
+
+let world: World;
+let ref: CaseRef;
+let calls: string[];
+beforeEach(async () => {
+  world = await createWorld();
+  ref = await world.openCase('CASE-1');
+  calls = [];
+  const kind = await world.ledger.getKind('default', 'refund-dispute');
+  if (!kind) throw new Error('no kind');
+  const operations = { [TRIAGE]: ['refund', 'publish'] };
+  const limits = { ...kind.limits, effectLimitMs: 30 };
+  await world.ledger.putKind(
+    'default',
+    { ...kind, limits, policy: { ...kind.policy, operations } },
+    { replace: true },
+  );
+});
+afterEach(() => world.close());
+
+const refund = (amount = '49.00', key = 'refund-1') => ({
+  ref,
+  epoch: 1,
+  key,
+  operation: 'refund',
+  amount: { amount, currency: 'EUR' },
+  perform: async (idempotencyKey: string) => {
+    calls.push(idempotencyKey);
+    return { id: `re_${calls.length}` };
+  },
+  outcome: (result: { id: string }) => result.id,
+});
+const run = (input: Parameters<typeof runEffect>[2]) => runEffect(world.ledger, TRIAGE, input);
+const lost = async () => {
+  calls.push('lost');
+  throw new Error('connection reset');
+};
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe('an effect', () => {
+  it('[R-080] is done once, however often it is asked for', async () => {
+    expect(await run(refund())).toMatchObject({
+      row: { state: 'done', outcome: 're_1' },
+      result: { id: 're_1' },
+    });
+    expect(await run(refund())).toMatchObject({ row: { state: 'done', outcome: 're_1' }, result: null });
+    await expect(run(refund('1.00'))).rejects.toMatchObject({ code: 'effect_duplicate' });
+    expect(calls).toEqual(['refund-1']);
+  });
+
+  it('is unknown after a lost answer, and is read back, never repeated', async () => {
+    await expect(run({ ...refund(), perform: lost })).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await expect(run(refund())).rejects.toMatchObject({ code: 'outcome_unknown' });
+    const found = await run({ ...refund(), reconcile: async () => ({ outcome: 're_9' }) });
+    expect(found).toMatchObject({ row: { state: 'done', outcome: 're_9' }, result: null });
+    expect(calls).toEqual(['lost']);
+  });
+
+  it('starts again only when it is proved not to have happened', async () => {
+    await expect(run({ ...refund(), perform: lost })).rejects.toMatchObject({ code: 'outcome_unknown' });
+    expect(await run({ ...refund(), reconcile: async () => 'not_done' })).toMatchObject({
+      row: { state: 'done' },
+    });
+    const refused = {
+      ...refund('1.00', 'refund-2'),
+      perform: () => Promise.reject(new EffectNotDone('declined')),
+    };
+    await expect(run(refused)).rejects.toThrow('declined');
+    expect(await run(refund('1.00', 'refund-2'))).toMatchObject({ row: { state: 'done' } });
+  });
+
+  it('may still arrive until its limit has passed, so that "not done" is not believed before', async () => {
+    await world.ledger.startEffect({
+      ref,
+      writer: TRIAGE,
+      epoch: 1,
+      key: 'refund-1',
+      operation: 'refund',
+      amount: refund().amount,
+    });
+    const again = () => run({ ...refund(), reconcile: async () => 'not_done' });
+    await expect(again()).rejects.toMatchObject({ code: 'effect_in_flight' });
+    await wait(40);
+    expect(await again()).toMatchObject({ row: { state: 'done' } });
+    expect(calls).toEqual(['refund-1']);
+  });
+
+  it('[R-127][R-128] is refused before anything is called: over the cap, in sum, prohibited or not permitted', async () => {
+    await run(refund('60.00'));
+    await expect(run(refund('60.00', 'refund-2'))).rejects.toMatchObject({ code: 'cap_exceeded' });
+    await expect(run(refund('100.01', 'refund-3'))).rejects.toMatchObject({ code: 'cap_exceeded' });
+    await expect(run({ ...refund('1.00', 'publish-1'), operation: 'publish' })).rejects.toMatchObject({
+      code: 'operation_prohibited',
+    });
+    await expect(run({ ...refund('1.00', 'pay-1'), operation: 'payout' })).rejects.toMatchObject({
+      code: 'operation_not_permitted',
+    });
+    expect(calls).toEqual(['refund-1']);
+  });
+});
