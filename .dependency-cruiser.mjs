@@ -70,9 +70,15 @@ export default {
       'one-door-outside',
       'So do the public door, the tests, the examples and the scripts.',
       {
-        path: '^(src/index\\.ts$|test/|examples/|scripts/)',
+        path: '^(src/index\\.ts$|test/(?!storage/)|examples/|scripts/)',
       },
       { path: '^src/[^/]+/', pathNot: '^src/[^/]+/index\\.ts$' },
+    ),
+    forbid(
+      'one-door-storage-tests',
+      'Statements and triggers that guard by themselves can only be shown below the door, whose own checks come first.',
+      { path: '^test/storage/' },
+      { path: '^src/[^/]+/', pathNot: '^src/([^/]+/index\\.ts$|storage/)' },
     ),
     forbid(
       'public-door-is-top',

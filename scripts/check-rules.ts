@@ -8,7 +8,7 @@ import readRules from 'dependency-cruiser/config-utl/extract-depcruise-config';
 const root = resolve(import.meta.dirname, '..');
 
 /** Modules under src/ that must at least have been seen. Raise it as the tree grows. */
-const MINIMUM_MODULES = 20;
+const MINIMUM_MODULES = 200;
 
 export interface RulesReport {
   readonly modules: number;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CaseRef } from '../../src/core/index.js';
-import { EffectNotDone, runEffect } from '../../src/handoff/index.js';
+import { type EffectInput, EffectNotDone, runEffect } from '../../src/handoff/index.js';
 import { createWorld, TRIAGE, type World } from './world.js';
 
 let world: World;
@@ -34,8 +34,8 @@ const refund = (amount = '49.00', key = 'refund-1') => ({
   },
   outcome: (result: { id: string }) => result.id,
 });
-const run = (input: Parameters<typeof runEffect>[2]) => runEffect(world.ledger, TRIAGE, input);
-const lost = async () => {
+const run = <T>(input: EffectInput<T>) => runEffect(world.ledger, TRIAGE, input);
+const lost = async (): Promise<{ id: string }> => {
   calls.push('lost');
   throw new Error('connection reset');
 };
