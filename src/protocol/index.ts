@@ -4,7 +4,6 @@ export { parseMessage } from './message.js';
 export {
   A2A_VERSION,
   AGENT_CARD_PATH,
-  CASE_METADATA,
   CONTROL_MEDIA_TYPE,
   DEFAULT_VENDOR,
   ERROR_DOMAIN,

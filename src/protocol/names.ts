@@ -1,8 +1,6 @@
 /** Every name that crosses the wire, once. */
 
 export const EXTENSION_URI = 'urn:holdfast:handoff:v2';
-/** Metadata key under which the case travels in messages that are not offers. */
-export const CASE_METADATA = 'urn:holdfast:case';
 /** Domain of our google.rpc.ErrorInfo; the protocol's own errors use `a2a-protocol.org`. */
 export const ERROR_DOMAIN = 'holdfast';
 

@@ -3,7 +3,9 @@ import { expect, it } from 'vitest';
 
 it('shows in the README the lines of the example that runs, twenty at most', () => {
   const example = readFileSync('examples/handover.ts', 'utf8').match(/\/\/ begin\n([\s\S]*?)\/\/ end\n/)?.[1];
-  const shown = readFileSync('README.md', 'utf8').match(/<!-- examples\/handover.ts -->\n```ts\n([\s\S]*?)```/)?.[1];
+  const shown = readFileSync('README.md', 'utf8').match(
+    /<!-- examples\/handover.ts -->\n```ts\n([\s\S]*?)```/,
+  )?.[1];
   expect(shown).toBe(example?.replace('../src/index.js', 'holdfast'));
   expect(shown?.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(20);
 });

@@ -31,9 +31,9 @@ export const TRIAGE = 'https://triage.example';
 export const BILLING = 'https://billing.example';
 export const MALLORY = 'https://mallory.example';
 
-export const envelopes = createEnvelopeRegistry([envelopeV2]);
+const envelopes = createEnvelopeRegistry([envelopeV2]);
 
-export const KIND: KindDefinition = {
+const KIND: KindDefinition = {
   kind: 'refund-dispute',
   systemOfRecord: 'payments',
   mode: 'shared',

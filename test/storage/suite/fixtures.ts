@@ -9,11 +9,11 @@ import type {
   RejectCommand,
 } from '../../../src/ledger/index.js';
 
-export const ROOT = 'https://triage.example';
+const ROOT = 'https://triage.example';
 export const TRIAGE = 'https://triage.example/agents/triage';
 export const BILLING = 'https://billing.example/agents/billing';
 export const LEGAL = 'https://legal.example/agents/legal';
-export const CONTRACT = 'refund-dispute/1';
+const CONTRACT = 'refund-dispute/1';
 
 /** A clock that stands still until it is told to move. */
 export class TestClock {
@@ -66,7 +66,7 @@ export function openCase(ledger: LedgerStore, caseId: string, epoch = 3): Promis
 }
 
 /** Stands for an envelope: the ledger sees bytes and a digest. */
-export function envelope(text = 'please refund'): { envelope: string; digest: string } {
+function envelope(text = 'please refund'): { envelope: string; digest: string } {
   return { envelope: JSON.stringify({ goal: text }), digest: digestOf({ goal: text }) };
 }
 
@@ -95,7 +95,7 @@ export function intend(
 
 const principalOf = (agent: string) => ({ agent, tenant: 'acme', tokenId: 'jti-1' });
 
-export function decisionTask(state: string, clock: TestClock) {
+function decisionTask(state: string, clock: TestClock) {
   return {
     id: newId('task'),
     contextId: 'ctx-1',
