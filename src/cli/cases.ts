@@ -1,6 +1,11 @@
 import { type CaseRef, HoldfastError } from '../core/index.js';
 import type { Holdfast } from '../node/index.js';
 
+export const ROOT_OPTION = [
+  '--root <url>',
+  'the agent that opened the case, when several cases have this id',
+] as const;
+
 /** The one case that a person means by its id. @throws case_unknown, usage when several roots have such a case */
 export async function findCase(holdfast: Holdfast, caseId: string, root?: string): Promise<CaseRef> {
   if (root !== undefined) {

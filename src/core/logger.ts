@@ -7,5 +7,3 @@ export interface Logger {
   /** What failed here. */
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
-
-export const silentLogger: Logger = { info() {}, warn() {}, error() {} };

@@ -30,7 +30,6 @@ export interface BuildInput {
   readonly effects: readonly EnvelopeEffect[];
   readonly accept_by: string;
   readonly chain: EnvelopeChain;
-  readonly provenance?: readonly string[];
   readonly traceparent: string;
   /** Bytes of canonical JSON; 64 KiB where absent. */
   readonly maxEnvelopeBytes?: number;
@@ -114,7 +113,7 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     effects: input.effects,
     accept_by: input.accept_by,
     chain: input.chain,
-    provenance: input.provenance ?? [],
+    provenance: [],
     trace: { traceparent: input.traceparent },
   };
   const text = canonical(envelope);

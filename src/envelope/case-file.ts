@@ -4,6 +4,7 @@ import {
   type FieldError,
   HoldfastError,
   isHoldfastError,
+  isJsonObject,
   type JsonValue,
   type Limits,
   parseStrictJson,
@@ -96,11 +97,11 @@ function readJson(bytes: Uint8Array, limits: Limits): JsonValue {
 
 /** A fact whose source is absent, null or empty is its own error: the cure is to find out who says so. */
 function findUnsourced(value: JsonValue): FieldError[] {
-  const facts = typeof value === 'object' && value !== null && 'facts' in value ? value.facts : [];
+  const facts = isJsonObject(value) ? value.facts : [];
   if (!Array.isArray(facts)) return [];
   return facts.flatMap((each, at) => {
-    const isFact = typeof each === 'object' && each !== null && !Array.isArray(each);
-    const unsourced = isFact && (each.source === undefined || each.source === null || each.source === '');
+    const unsourced =
+      isJsonObject(each) && (each.source === undefined || each.source === null || each.source === '');
     return unsourced ? [{ path: `facts.${at}.source`, problem: 'is required' }] : [];
   });
 }

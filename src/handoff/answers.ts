@@ -6,7 +6,9 @@ import {
   isErrorCode,
   type JsonObject,
   type JsonValue,
+  MAX_FIELD_ERRORS,
   newId,
+  tidy,
 } from '../core/index.js';
 import type { ReceiptPart, RejectionPart } from '../envelope/index.js';
 import type { DecisionTask } from '../ledger/index.js';
@@ -37,7 +39,6 @@ export interface Delivery {
   readonly principal: Principal;
 }
 
-const MAX_FIELDS = 3;
 const MAX_REASON_CHARS = 2000;
 const MAX_FIELD_CHARS = 500;
 
@@ -63,12 +64,12 @@ export function rejectionPart(
     }),
     code: rejection.code,
     reason: clip(rejection.reason, MAX_REASON_CHARS) || 'No reason was given.',
-    fields: (rejection.fields ?? []).slice(0, MAX_FIELDS).map(({ path, problem }) => ({
-      path: clip(path, MAX_FIELD_CHARS),
-      problem: clip(problem, MAX_FIELD_CHARS),
+    fields: (rejection.fields ?? []).slice(0, MAX_FIELD_ERRORS).map(({ path, problem }) => ({
+      path: tidy(path, MAX_FIELD_CHARS),
+      problem: tidy(problem, MAX_FIELD_CHARS),
     })),
     retryable,
-    ...(rejection.hint === undefined ? {} : { hint: clip(rejection.hint, MAX_FIELD_CHARS) }),
+    ...(rejection.hint === undefined ? {} : { hint: tidy(rejection.hint, MAX_FIELD_CHARS) }),
     final,
   };
 }

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { AMOUNT_PATTERN, CURRENCY_PATTERN, DEFAULT_LIMITS, normalizeAgentUrl } from '../core/index.js';
+import {
+  CONTRACT_ID_PATTERN,
+  DEFAULT_LIMITS,
+  NAME_PATTERN,
+  normalizeAgentUrl,
+  OPERATION_PATTERN,
+  parseMoney,
+} from '../core/index.js';
+import { DEFAULT_EVIDENCE_TTL_MS } from '../evidence/index.js';
 import { loopbackAddress } from './loopback.js';
 import { formatDuration, formatSize, parseDuration, parseSize } from './units.js';
 
@@ -95,13 +103,10 @@ const agentUrl = z.string({ error: 'must be a URL' }).transform((value, context)
   });
   return z.NEVER;
 });
-const name = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be a name: letters, digits, . _ - (at most 64)');
+const name = text(NAME_PATTERN, 'must be a name: letters, digits, . _ - (at most 64)');
 const path = z.string({ error: 'must be a file path' }).min(1, { error: 'must be a file path' });
-const contractId = text(
-  /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*\/[1-9]\d{0,3}$/,
-  'must be a contract id, name/version, such as refund-dispute/1',
-);
-const operation = text(/^[a-z][a-z0-9_.:-]{0,63}$/, 'must be the name of an operation, such as refund');
+const contractId = text(CONTRACT_ID_PATTERN, 'must be a contract id, name/version, such as refund-dispute/1');
+const operation = text(OPERATION_PATTERN, 'must be the name of an operation, such as refund');
 const hostAndPort = text(
   /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/,
   'must be host:port, such as 127.0.0.1:4200',
@@ -110,9 +115,8 @@ const hostAndPort = text(
 const money = z
   .string({ error: 'must be an amount with its currency, such as 100.00 EUR' })
   .transform((value, context) => {
-    const [amount = '', currency = '', ...rest] = value.split(' ');
-    if (rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency))
-      return { amount, currency };
+    const parsed = parseMoney(value);
+    if (parsed !== null) return parsed;
     context.addIssue({ code: 'custom', message: 'must be an amount with its currency, such as 100.00 EUR' });
     return z.NEVER;
   });
@@ -267,7 +271,7 @@ export const configSchema = z.strictObject({
   evidence: section({
     dir: optional(path, 'path', 'evidence', 'Folder that holds evidence. Relative to this file.'),
     url_ttl: duration(
-      86_400_000,
+      DEFAULT_EVIDENCE_TTL_MS,
       { minMs: 60_000, maxMs: 30 * 86_400_000 },
       'How long a signed evidence URL works. An offer is not sent if one would expire before its `accept_by`.',
     ),
