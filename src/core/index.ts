@@ -24,7 +24,7 @@ export {
 } from './ids.js';
 export { canonical, digestOf, isJsonObject, type JsonObject, type JsonValue, sha256Hex } from './json.js';
 export { DEFAULT_LIMITS, type Limits } from './limits.js';
-export type { Logger } from './logger.js';
+export { type Logger, silentLogger } from './logger.js';
 export {
   AMOUNT_PATTERN,
   addAmounts,

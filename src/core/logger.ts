@@ -7,3 +7,5 @@ export interface Logger {
   /** What failed here. */
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
+
+export const silentLogger: Logger = { info() {}, warn() {}, error() {} };

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Contract, refundDispute } from '../../src/contract/index.js';
-import { type CaseRef, DEFAULT_LIMITS, HoldfastError, type Logger } from '../../src/core/index.js';
+import { type CaseRef, DEFAULT_LIMITS, HoldfastError, silentLogger } from '../../src/core/index.js';
 import { createEnvelopeRegistry, envelopeV2, parseCaseFile } from '../../src/envelope/index.js';
 import { type EvidenceDownloader, type EvidenceStore, verifyEvidenceUrl } from '../../src/evidence/index.js';
 import {
@@ -31,7 +31,6 @@ export const TRIAGE = 'https://triage.example';
 export const BILLING = 'https://billing.example';
 export const MALLORY = 'https://mallory.example';
 
-const silent: Logger = { info() {}, warn() {}, error() {} };
 const envelopes = createEnvelopeRegistry([envelopeV2]);
 
 const KIND: KindDefinition = {
@@ -176,7 +175,7 @@ export async function createWorld(
     evidence: { store: stores.billing, downloader },
     limits: DEFAULT_LIMITS,
     clock,
-    logger: silent,
+    logger: silentLogger,
     received: (id) => (id === contract.id ? { contract, handler: handler.current } : null),
     onAccepted: (item) => accepted.push(item),
   });
@@ -213,7 +212,7 @@ export async function createWorld(
     evidence: { store: stores.triage, secret, urlTtlMs: 86_400_000 },
     limits: DEFAULT_LIMITS,
     clock,
-    logger: silent,
+    logger: silentLogger,
     contract: (id) => (id === contract.id ? contract : null),
     retryDelaysMs: options.retryDelaysMs ?? [1, 1],
   });
