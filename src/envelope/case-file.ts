@@ -11,22 +11,25 @@ import {
   parseUtc,
 } from '../core/index.js';
 import * as form from './forms.js';
-import type { ArtifactPointer, EnvelopeConstraints, Fact } from './model.js';
+import type { Fact, HandoffEnvelope } from './model.js';
 import { fieldsOf } from './problems.js';
 
 /** What the owner's agent knows of a case, before the contract says what of it may leave. */
-export interface CaseFile {
-  readonly case_id: string;
-  readonly kind: string;
-  readonly goal: string;
-  readonly done: readonly string[];
-  readonly remaining: readonly string[];
-  readonly facts: readonly Fact[];
-  readonly open_questions: readonly string[];
-  readonly constraints: EnvelopeConstraints;
-  readonly required_output?: string;
-  readonly artifact?: ArtifactPointer;
-  readonly source_task_id?: string;
+export interface CaseFile
+  extends Pick<
+    HandoffEnvelope,
+    | 'case_id'
+    | 'kind'
+    | 'goal'
+    | 'done'
+    | 'remaining'
+    | 'facts'
+    | 'open_questions'
+    | 'constraints'
+    | 'required_output'
+    | 'artifact'
+    | 'source_task_id'
+  > {
   /** Paths of everything else in the file; their values are not even kept. */
   readonly unlisted: readonly string[];
 }

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { TriageDemoOptions } from '../../src/demo/index.js';
 
 /** Compiled, as it ships: the agents' processes start in half the time. `npm test` builds first. */
-const { runTriageDemo, VARIANT_NAMES } = (await import(
+const { runTriageDemo } = (await import(
   new URL('../../dist/demo/index.js', import.meta.url).href
 )) as typeof import('../../src/demo/index.js');
 const COMMAND = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url));
@@ -113,7 +113,7 @@ describe('holdfast demo triage', () => {
   it('says which variants there are, and starts nothing for another', async () => {
     await expect(run({ variant: 'V3' })).rejects.toMatchObject({
       code: 'usage',
-      message: expect.stringContaining(VARIANT_NAMES.join(', ')),
+      message: expect.stringContaining('V1, V1b, V2, V5, V6, V7, V8, V9, V12, V14, V15'),
     });
   });
 
