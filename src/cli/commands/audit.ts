@@ -4,7 +4,7 @@ import { compareWithLedger, exportChain, replay, verifyChain, verifyExport } fro
 import { type CaseRef, HoldfastError, isHoldfastError } from '../../core/index.js';
 import type { AuditEntry, CaseSnapshot } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
-import { ROOT_OPTION } from '../cases.js';
+import { ambiguous, ROOT_OPTION } from '../cases.js';
 import { EXIT } from '../exit-codes.js';
 import { counted, printTable } from '../print.js';
 import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
@@ -143,10 +143,7 @@ async function refsOf(holdfast: Holdfast, id?: string, root?: string): Promise<C
 
 async function chainsOf(holdfast: Holdfast, id?: string, root?: string): Promise<AuditEntry[][]> {
   const refs = await refsOf(holdfast, id, root);
-  if (id !== undefined && refs.length > 1) {
-    const roots = refs.map((ref) => ref.root).join(', ');
-    throw new HoldfastError('usage', `Several cases are called ${id}. Say which with --root: ${roots}.`);
-  }
+  if (id !== undefined && refs.length > 1) throw ambiguous(id, refs);
   return Promise.all(refs.map((ref) => holdfast.ledger.readAudit(ref)));
 }
 
