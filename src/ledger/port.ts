@@ -131,6 +131,8 @@ export interface StartEffectCommand extends OwnerWrite {
 
 export interface SettleEffectCommand extends OwnerWrite {
   readonly key: string;
+  /** Settles this start of the key and no later one; whichever stands where absent. */
+  readonly startedSeq?: number;
   readonly state: 'done' | 'failed' | 'unknown';
   readonly outcome: string | null;
 }
