@@ -163,7 +163,7 @@ describe('the library', () => {
     await expect(effect(() => Promise.reject(new Error('timed out')))).rejects.toMatchObject({
       code: 'outcome_unknown',
     });
-    await expect(effect(async () => 're_2')).rejects.toMatchObject({ code: 'effect_duplicate' });
+    await expect(effect(async () => 're_2')).rejects.toMatchObject({ code: 'outcome_unknown' });
     expect(await permitted.ledger.listEffects(other)).toMatchObject([{ state: 'unknown' }]);
     await permitted.settleEffect({ ref: other, epoch: 1, key: refund.key, state: 'done', outcome: 're_1' });
     expect(await permitted.ledger.listEffects(other)).toMatchObject([{ state: 'done', outcome: 're_1' }]);
@@ -192,7 +192,7 @@ describe('the library', () => {
     });
     await expect(lost).rejects.toMatchObject({ code: 'outcome_unknown' });
     const again = triage.effect({ ...refund, ref, epoch: 1, perform: async (key) => refundOnce(key) });
-    await expect(again).rejects.toMatchObject({ code: 'effect_duplicate' });
+    await expect(again).rejects.toMatchObject({ code: 'outcome_unknown' });
     const [effect] = await triage.ledger.listEffects(ref);
     const outcome = refundOnce(effect?.key ?? '');
     await triage.settleEffect({ ref, epoch: 1, key: refund.key, state: 'done', outcome });
@@ -231,8 +231,14 @@ describe('the library', () => {
     );
     billing.onHandoff(CONTRACT, { check: () => accept() });
     expect(() => billing.onHandoff(CONTRACT, {})).toThrow(expect.objectContaining({ code: 'usage' }));
+    const other = { ...refundDispute, skill: { ...refundDispute.skill, id: 'other' } };
+    expect(() => billing.onHandoff(other, {})).toThrow(expect.objectContaining({ code: 'usage' }));
     await billing.start();
     expect(() => billing.onHandoff(loan, {})).toThrow(/before start/);
+    // What was refused a second time has not replaced the first one for sending either.
+    await expect(billing.checkPeer(triageAgent.url, CONTRACT)).rejects.toMatchObject({
+      code: 'peer_unreachable',
+    });
     const card = await (await fetch(`${billing.url}/.well-known/agent-card.json`)).json();
     expect(card).toMatchObject({ name: 'billing', skills: [{ id: 'billing' }] });
   });
