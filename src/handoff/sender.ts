@@ -57,7 +57,7 @@ export interface Sender {
    * Offers a case to another agent and waits for the decision. Until an acceptance is verified the sender is the owner.
    * Everything that can be found wrong before the intent is stored is thrown and changes nothing; afterwards the outcome is returned.
    * @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing, evidence_file_missing,
-   *   evidence_expires_early, personal_data, offer_open, effect_in_flight, epoch_stale, not_owner, and what the contract finds missing
+   *   evidence_expires_early, personal_data, offer_open, effect_in_flight, case_changed, epoch_stale, not_owner, and what the contract finds missing
    */
   handOff(input: HandOffInput): Promise<HandOffResult>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
@@ -147,6 +147,7 @@ export function createSender(options: SenderOptions): Sender {
       digest: built.digest,
       message: JSON.stringify(buildOfferMessage(built, options.envelopes)),
       acceptBy: toUtc(acceptBy),
+      effects,
       withheld: built.withheld,
       loggable: built.loggable,
     });

@@ -272,4 +272,41 @@ describe('handing a case over', () => {
     expect(await world.sender.resume(['default'], stop.signal)).toMatchObject([{ state: 'open' }]);
     expect(world.sent).toHaveLength(before + 1);
   });
+
+  it('[R-060] stores no offer whose envelope says less of the effects than the ledger', async () => {
+    const ref = await world.openCase('CASE-7026');
+    const kind = await world.ledger.getKind('default', 'refund-dispute');
+    if (!kind) throw new Error('no kind');
+    const policy = { ...kind.policy, operations: { [TRIAGE]: ['refund'] } };
+    await world.ledger.putKind('default', { ...kind, policy }, { replace: true });
+    const effect = { ref, writer: TRIAGE, epoch: 1, key: 'refund-1' };
+    const start = { ...effect, operation: 'refund', amount: { amount: '1.00', currency: 'EUR' } };
+    const changes: Record<string, () => Promise<unknown>> = {
+      'started and settled': async () => {
+        await world.ledger.startEffect(start);
+        await world.ledger.settleEffect({ ...effect, state: 'unknown', outcome: null });
+      },
+      settled: () => world.ledger.settleEffect({ ...effect, state: 'failed', outcome: null }),
+      'started again and settled': async () => {
+        await world.ledger.startEffect(start);
+        await world.ledger.settleEffect({ ...effect, state: 'failed', outcome: null });
+      },
+    };
+    const { listEffects } = world.ledger;
+    for (const [how, change] of Object.entries(changes)) {
+      // Another process acts for the same agent, just after this one has read the effects.
+      world.ledger.listEffects = async (of) => {
+        const read = await listEffects(of);
+        await change();
+        return read;
+      };
+      await expect(world.sender.handOff(world.input(ref)), how).rejects.toMatchObject({
+        code: 'case_changed',
+        data: { key: 'refund-1' },
+      });
+    }
+    world.ledger.listEffects = listEffects;
+    expect(world.sent).toEqual([]);
+    expect(await world.sender.handOff(world.input(ref))).toMatchObject({ state: 'accepted' });
+  });
 });
