@@ -43,6 +43,7 @@ const BY_CODE: Partial<Record<ErrorCode, ExitCode>> = {
   case_changed: EXIT.refused,
   kind_unknown: EXIT.refused,
   chain_limit: EXIT.refused,
+  chain_mismatch: EXIT.refused,
   offer_closed: EXIT.refused,
   offer_expired: EXIT.refused,
   withdrawn: EXIT.refused,

@@ -67,10 +67,11 @@ export const ERROR_TABLE = {
   contract_unknown: rejection('changed', 'sender', 'The contract or its version is not accepted here.'),
   skill_unknown: rejection('changed', 'sender', 'The skill is not offered here.'),
   kind_unknown: rejection('changed', 'operator', 'The kind of case is not known to this ledger.'),
+  chain_mismatch: rejection('changed', 'sender', 'The chain is not the one the ledger holds.'),
   chain_limit: rejection(
     'never',
     'operator',
-    'The chain of handovers has reached its limit, or runs in a circle.',
+    'The case has passed through as many agents, or handovers, as its kind allows.',
   ),
   // Ownership.
   case_unknown: rejection('never', 'sender', 'The case is not in this ledger.'),

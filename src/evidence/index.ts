@@ -1,6 +1,6 @@
 export { sanitizeFilename } from './filename.js';
 export type * from './model.js';
-export { type ReceiveOptions, receiveEvidence } from './receive.js';
+export { checkReference, type ReceiveOptions, type ReferenceBounds, receiveEvidence } from './receive.js';
 export { buildReference } from './reference.js';
 export {
   DEFAULT_EVIDENCE_TTL_MS,

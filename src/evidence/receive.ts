@@ -10,11 +10,17 @@ import { bareMediaType } from '../protocol/index.js';
 import { sanitizeFilename } from './filename.js';
 import type { EvidenceArtifact, EvidenceDownloader, EvidenceReference, EvidenceStore } from './model.js';
 
-export interface ReceiveOptions {
-  readonly downloader: EvidenceDownloader;
-  readonly store: EvidenceStore;
+/** What a reference is held against before any connection is made. */
+export interface ReferenceBounds {
   readonly limits: Pick<Limits, 'maxEvidenceBytes' | 'evidenceTimeoutMs'>;
   readonly now: Date;
+  /** The offer's `accept_by`: a reference must outlive it. */
+  readonly acceptBy: Date;
+}
+
+export interface ReceiveOptions extends ReferenceBounds {
+  readonly downloader: EvidenceDownloader;
+  readonly store: EvidenceStore;
 }
 
 type Download = Awaited<ReturnType<EvidenceDownloader['download']>>;
@@ -23,8 +29,11 @@ function refuse(code: ErrorCode, field: string, problem: string): HoldfastError 
   return new HoldfastError(code, undefined, { fields: [{ path: field, problem }] });
 }
 
-/** What can be known without a connection comes before one is made. */
-function checkDeclared(reference: EvidenceReference, options: ReceiveOptions): void {
+/**
+ * What can be known of a reference without a connection.
+ * @throws evidence_hash_missing, evidence_expired, evidence_too_large
+ */
+export function checkReference(reference: EvidenceReference, options: ReferenceBounds): void {
   if (!/^[0-9a-f]{64}$/.test(reference.sha256)) {
     throw refuse('evidence_hash_missing', 'sha256', 'must be a SHA-256 in lower-case hex');
   }
@@ -32,6 +41,8 @@ function checkDeclared(reference: EvidenceReference, options: ReceiveOptions): v
   if (expires === null || expires <= options.now) {
     throw refuse('evidence_expired', 'expires_at', 'must be a time to come');
   }
+  if (expires < options.acceptBy)
+    throw refuse('evidence_expired', 'expires_at', 'must not be before accept_by');
   if (reference.bytes > options.limits.maxEvidenceBytes) {
     throw refuse('evidence_too_large', 'bytes', `must be at most ${options.limits.maxEvidenceBytes}`);
   }
@@ -88,7 +99,7 @@ export async function receiveEvidence(
   reference: EvidenceReference,
   options: ReceiveOptions,
 ): Promise<EvidenceArtifact> {
-  checkDeclared(reference, options);
+  checkReference(reference, options);
   const { mediaType, body } = await download(reference, options);
   if (bareMediaType(mediaType ?? '') !== bareMediaType(reference.media_type)) {
     await abandon(body);

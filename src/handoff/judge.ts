@@ -1,7 +1,8 @@
 import { type Contract, checkContract, type OfferView, type VerifiedEvidence } from '../contract/index.js';
-import { type Clock, compareAmounts, HoldfastError, type Limits } from '../core/index.js';
+import { type Clock, compareAmounts, HoldfastError, isHoldfastError, type Limits } from '../core/index.js';
 import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
 import {
+  checkReference,
   type EvidenceArtifact,
   type EvidenceDownloader,
   type EvidenceStore,
@@ -68,20 +69,21 @@ function judgeChain(envelope: HandoffEnvelope, row: CaseRow, kind: KindDefinitio
   const { hops, tasks_left: tasksLeft } = envelope.chain;
   const expected = [...row.hops, envelope.from_agent];
   if (hops.length !== expected.length || hops.some((hop, i) => hop !== expected[i])) {
-    throw new HoldfastError('chain_limit', 'The chain is not the one the ledger holds.', {
-      fields: [{ path: 'chain.hops', problem: 'differs from the ledger' }],
-    });
+    throw mismatch('chain.hops', 'must be the agents that the ledger holds, the sender last');
   }
+  if (tasksLeft > row.tasksLeft) throw mismatch('chain.tasks_left', `must be at most ${row.tasksLeft}`);
   if (hops.length > kind.limits.maxHops) {
     throw new HoldfastError('chain_limit', undefined, {
       data: { hops: hops.length, max: kind.limits.maxHops },
     });
   }
-  if (tasksLeft < 1 || tasksLeft > row.tasksLeft) {
-    throw new HoldfastError('chain_limit', undefined, {
-      data: { tasks_left: tasksLeft, max: row.tasksLeft },
-    });
-  }
+  if (row.tasksLeft < 1)
+    throw new HoldfastError('chain_limit', undefined, { data: { tasks_left: row.tasksLeft } });
+  if (tasksLeft < 1) throw mismatch('chain.tasks_left', 'must be at least 1: this handover counts');
+}
+
+function mismatch(path: string, problem: string): HoldfastError {
+  return new HoldfastError('chain_mismatch', undefined, { fields: [{ path, problem }] });
 }
 
 /** The contract, the evidence and the acceptance checks. Only evidence needs the network, so it comes after all that does not. */
@@ -95,20 +97,15 @@ export async function judgeContent(
   const facts = await checkContract(contract, envelope);
   const constraints = agree(envelope, contract, standing.case, standing.kind);
   judgeArtifact(envelope);
+  const bounds = { limits: options.limits, now: options.clock.now(), acceptBy: new Date(envelope.accept_by) };
+  for (const [at, reference] of envelope.references.entries()) {
+    await ofReference(at, async () => checkReference(reference, bounds));
+  }
   const evidence: VerifiedEvidence[] = [];
-  for (const reference of envelope.references) {
-    const artifact = await receiveEvidence(reference, {
-      downloader: options.evidence.downloader,
-      store: options.evidence.store,
-      limits: options.limits,
-      now: options.clock.now(),
-    });
-    evidence.push(
-      verifiedEvidence(
-        { ...artifact, artifactId: reference.artifact_id, version: reference.version },
-        options.evidence.store,
-      ),
-    );
+  for (const [at, reference] of envelope.references.entries()) {
+    const { artifact_id: artifactId, version } = reference;
+    const kept = await ofReference(at, () => receiveEvidence(reference, { ...options.evidence, ...bounds }));
+    evidence.push(verifiedEvidence({ ...kept, artifactId, version }, options.evidence.store));
   }
   const view: OfferView = {
     caseId: envelope.case_id,
@@ -125,13 +122,36 @@ export async function judgeContent(
   return { constraints, loggable: loggableOf(envelope, contract) };
 }
 
+/** Says which of an envelope's references an error is about. */
+async function ofReference<T>(at: number, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    if (!isHoldfastError(error)) throw error;
+    const fields = error.fields.length > 0 ? error.fields : [{ path: 'url', problem: error.message }];
+    throw new HoldfastError(error.code, error.message, {
+      fields: fields.map(({ path, problem }) => ({ path: `references.${at}.${path}`, problem })),
+      data: error.data,
+      cause: error,
+    });
+  }
+}
+
 /** The named artifact must be one of the references, in that version, with that digest: newer or older bytes under the same prose are not it. */
 function judgeArtifact({ artifact, references }: HandoffEnvelope): void {
   if (!artifact) return;
   const sameId = references.filter((reference) => reference.artifact_id === artifact.id);
   const same = sameId.find((reference) => reference.version === artifact.version);
-  if (!same) throw new HoldfastError('evidence_version');
-  if (same.sha256 !== artifact.digest) throw new HoldfastError('evidence_hash_mismatch');
+  if (!same) {
+    throw new HoldfastError('evidence_version', undefined, {
+      fields: [{ path: 'artifact', problem: 'must be one of the references, in its version' }],
+    });
+  }
+  if (same.sha256 !== artifact.digest) {
+    throw new HoldfastError('evidence_hash_mismatch', undefined, {
+      fields: [{ path: 'artifact.digest', problem: 'must be the sha256 of its reference' }],
+    });
+  }
 }
 
 /**

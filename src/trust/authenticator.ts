@@ -45,7 +45,7 @@ export function createAuthenticator(options: {
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
       currentDate: options.clock.now(),
     });
-    const { exp, jti } = checkedTimes(payload);
+    const { exp, jti } = checkedClaims(payload, options.clock.now().getTime() / 1000);
     return {
       principal: { agent: peer.url, tenant: peer.tenant, tokenId: jti },
       expiresAt: exp,
@@ -81,11 +81,13 @@ export function createAuthenticator(options: {
   };
 }
 
-function checkedTimes(payload: JWTPayload): { exp: number; jti: string } {
+/** The library bounds neither a token's life nor its beginning: one issued "tomorrow" would be good for days. */
+function checkedClaims(payload: JWTPayload, now: number): { exp: number; jti: string } {
   const { exp, iat, jti } = payload;
   if (exp === undefined || iat === undefined || exp - iat > TOKEN_LIFETIME_SECONDS) {
     throw new Error('token lives longer than five minutes');
   }
+  if (iat > now + CLOCK_TOLERANCE_SECONDS) throw new Error('token is from the future');
   if (typeof jti !== 'string' || jti.length < 1 || jti.length > 128)
     throw new Error('jti is not a short string');
   return { exp, jti };

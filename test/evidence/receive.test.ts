@@ -66,7 +66,10 @@ const receive = (
   downloader: EvidenceDownloader = new Server(),
   more = {},
 ) =>
-  receiveEvidence({ ...reference, ...change }, { downloader, store, limits: DEFAULT_LIMITS, now, ...more });
+  receiveEvidence(
+    { ...reference, ...change },
+    { downloader, store, limits: DEFAULT_LIMITS, now, acceptBy: now, ...more },
+  );
 
 async function refusal(given: Promise<EvidenceArtifact>): Promise<string> {
   const error = await given.then(

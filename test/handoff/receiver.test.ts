@@ -146,8 +146,8 @@ describe('receiving an offer', () => {
       ahead: 'epoch_ahead',
       unknown: 'case_unknown',
       late: 'offer_expired',
-      chain: 'chain_limit',
-      tasks: 'chain_limit',
+      chain: 'chain_mismatch',
+      tasks: 'chain_mismatch',
       contract: 'contract_unknown',
       skill: 'skill_unknown',
       wider: 'constraint_invalid',
@@ -165,7 +165,9 @@ describe('receiving an offer', () => {
       const message = await forged(name, (envelope, copy) => {
         change(envelope.references[0] as Record<string, unknown>, copy.parts[2] as Message['parts'][0]);
       });
-      codes[name] = (await refusal(message)).code;
+      const { code, fields } = await refusal(message);
+      codes[name] = code;
+      expect(fields[0]?.path).toMatch(/^references\.0\./);
     };
     await tryReference('hash', (reference, part) => {
       reference.sha256 = 'b'.repeat(64);
@@ -183,6 +185,11 @@ describe('receiving an offer', () => {
       reference.media_type = 'application/json';
       part.mediaType = 'application/json';
     });
+    await tryReference('early', (reference, part) => {
+      const soon = new Date(Date.now() + 60_000).toISOString();
+      reference.expires_at = soon;
+      part.metadata = { ...part.metadata, expiresAt: soon };
+    });
     await tryReference('expired', (reference, part) => {
       reference.expires_at = '2026-01-01T00:00:00Z';
       part.metadata = { ...part.metadata, expiresAt: '2026-01-01T00:00:00Z' };
@@ -192,6 +199,7 @@ describe('receiving an offer', () => {
       size: 'evidence_size_mismatch',
       signature: 'evidence_unreadable',
       type: 'evidence_media_type',
+      early: 'evidence_expired',
       expired: 'evidence_expired',
     });
   });
