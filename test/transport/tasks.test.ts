@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TaskState } from '@a2a-js/sdk';
@@ -416,6 +417,42 @@ describe('streams', () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.removeListener('warning', onWarning);
     expect(warnings).toEqual([]);
+  });
+
+  test('are never mixed with the answer to something else on their connection', async () => {
+    const door = gate();
+    const node = await startWith(async (turn) => {
+      turn.task();
+      await door.wait;
+      turn.status(COMPLETED);
+    });
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'SendStreamingMessage',
+      params: { message: plainMessage() },
+    });
+    const headers = [
+      `Host: 127.0.0.1:${node.port}`,
+      `Authorization: Bearer ${PEER}`,
+      'A2A-Version: 1.0',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ];
+    const socket = connect(node.port, '127.0.0.1');
+    let text = '';
+    let broken = false;
+    socket.on('data', (chunk) => {
+      text += chunk;
+      if (broken || !text.includes('data: ')) return;
+      broken = true;
+      socket.write('hello\r\n\r\n');
+    });
+    socket.on('error', () => undefined);
+    socket.write(['POST /a2a HTTP/1.1', ...headers, '', body].join('\r\n'));
+    await new Promise((resolve) => socket.once('close', resolve));
+    door.open();
+    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
   test('end when the server closes, although the task still runs', async () => {
