@@ -31,9 +31,11 @@ export function toPlain(text: string): PlainText {
   const starts: number[] = [];
   const ends: number[] = [];
   const forms: string[] = [];
+  const known = new Map<string, string>();
   let at = 0;
   for (const char of text) {
-    const form = char < '\u0080' ? char : plainForm(char);
+    const form = char < '\u0080' ? char : (known.get(char) ?? plainForm(char));
+    known.set(char, form);
     forms.push(form);
     for (let unit = 0; unit < form.length; unit += 1) {
       starts.push(at);
