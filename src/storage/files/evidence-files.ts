@@ -8,6 +8,8 @@ import { hasCode, linkInto, moveInto, openFolder, writeFileSafely } from './disk
 
 const ARTIFACT_ID = /^[A-Za-z0-9_-]{1,128}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
+/** As a reference carries it: bare and in lower case. */
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const VERSION_FILE = /^([1-9][0-9]{0,9})\.json$/;
 
 interface Content {
@@ -64,6 +66,9 @@ class EvidenceFiles implements EvidenceStore {
   ): Promise<EvidenceArtifact> {
     const artifactId = info.artifactId ?? newId('art');
     if (!ARTIFACT_ID.test(artifactId)) throw new HoldfastError('usage', 'The artifact id has another form.');
+    if (!MEDIA_TYPE.test(info.mediaType)) {
+      throw new HoldfastError('usage', 'A media type is `type/subtype` in lower case, without parameters.');
+    }
     const stored = await writeFileSafely(
       this.temp,
       (file) => copy(content, expected, (chunk) => file.writeFile(chunk)),
