@@ -22,8 +22,11 @@ export function formatMoney({ amount, currency }: Money): string {
 /** Four decimal places hold every ISO 4217 currency; amounts compare and add as integers of that unit. */
 const SCALE = 4;
 
+/** As long as it likes: a sum of amounts can have more digits than any of them may. */
+const DECIMAL_PATTERN = /^\d+(?:\.\d{1,4})?$/;
+
 function toUnits(amount: string): bigint {
-  if (!AMOUNT_PATTERN.test(amount)) throw new RangeError('not a decimal amount');
+  if (!DECIMAL_PATTERN.test(amount)) throw new RangeError('not a decimal amount');
   const [whole = '0', fraction = ''] = amount.split('.');
   return BigInt(whole + fraction.padEnd(SCALE, '0'));
 }
@@ -38,7 +41,7 @@ export function addAmounts(amounts: readonly string[]): string {
   return `${units.slice(0, -SCALE)}.${fraction}`;
 }
 
-/** -1, 0 or 1, as decimal numbers: `49` equals `49.00`. @throws RangeError when one is not a decimal amount */
+/** -1, 0 or 1, as decimal numbers: `49` equals `49.00`. Takes sums too. @throws RangeError when one is not a decimal number */
 export function compareAmounts(a: string, b: string): -1 | 0 | 1 {
   const [x, y] = [toUnits(a), toUnits(b)];
   return x < y ? -1 : x > y ? 1 : 0;

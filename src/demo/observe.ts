@@ -1,4 +1,4 @@
-import { verifyChain } from '../audit/index.js';
+import { compareWithLedger, replay, verifyChain } from '../audit/index.js';
 import { canonical, parseUtc } from '../core/index.js';
 import type { HandoffEnvelope } from '../envelope/index.js';
 import type { CaseSnapshot } from '../ledger/index.js';
@@ -63,7 +63,7 @@ export async function observe(stage: Stage): Promise<Observation> {
   return {
     state,
     audit: {
-      verified: audit.every((entries) => verifyChain(entries).ok),
+      verified: [...snapshots.values()].every(isAudited),
       entries: main.audit.length,
     },
     leaks: findLeaks({
@@ -73,6 +73,11 @@ export async function observe(stage: Stage): Promise<Observation> {
       dir: world.dir,
     }),
   };
+}
+
+/** The chain is whole, and what it tells is what the ledger holds. */
+function isAudited(snapshot: CaseSnapshot): boolean {
+  return verifyChain(snapshot.audit).ok && compareWithLedger(replay(snapshot.audit), snapshot).length === 0;
 }
 
 function crossedBy({ work }: CaseSnapshot): Crossed | null {

@@ -17,7 +17,9 @@ export async function play(
   const observation = await observe(stage);
   const problems = [
     ...compareStates(expected, observation.state),
-    ...(observation.audit.verified ? [] : ['audit: the chain does not verify']),
+    ...(observation.audit.verified
+      ? []
+      : ['audit: the chain does not verify, or tells something else than the ledger']),
     ...observation.leaks.map(({ what, where }) => `leak: ${what} in ${where}`),
   ];
   return { ...observation, ok: problems.length === 0, problems };

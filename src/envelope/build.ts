@@ -12,7 +12,7 @@ import type { EvidenceReference } from '../evidence/index.js';
 import type { CaseFile } from './case-file.js';
 import type { HandoffEnvelope } from './model.js';
 import { findPersonalData } from './privacy.js';
-import { type Redacted, redact } from './redact.js';
+import { type Redacted, redact, refuseTellingFilenames } from './redact.js';
 import { summarize } from './summarize.js';
 import { envelopeV2 } from './v2/index.js';
 
@@ -92,6 +92,7 @@ export function loggableOf(
 export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
   const { contract, caseFile, references } = input;
   const { withheld, ...fields } = redact(caseFile, contract);
+  refuseTellingFilenames(references);
   refuseEarlyExpiry(references, input.accept_by);
   const requiredOutput = caseFile.required_output ?? contract.requiredOutput;
   const output = requiredOutput === undefined ? {} : { required_output: requiredOutput };

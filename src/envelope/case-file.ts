@@ -12,6 +12,7 @@ import {
 } from '../core/index.js';
 import * as form from './forms.js';
 import type { Fact, HandoffEnvelope } from './model.js';
+import { redactText } from './privacy.js';
 import { fieldsOf } from './problems.js';
 
 /** What the owner's agent knows of a case, before the contract says what of it may leave. */
@@ -69,7 +70,7 @@ function unlistedIn(value: unknown, known: object, path: string): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.keys(value)
     .filter((key) => !Object.hasOwn(known, key))
-    .map((key) => `${path}${key}`);
+    .map((key) => `${path}${redactText(key).text}`);
 }
 
 function findUnlisted(file: { facts?: unknown; constraints?: unknown; artifact?: unknown }): string[] {

@@ -20,7 +20,10 @@ import {
 
 /** Visible text with tabs and line breaks; no other control characters, which terminals and databases act on. */
 export function text(max: number) {
-  const pattern = new RegExp(`^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f]{1,${max}}$`, 'u');
+  const pattern = new RegExp(
+    `^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]{1,${max}}$`,
+    'u',
+  );
   return z.string().regex(pattern, `must be 1 to ${max} characters without control characters`);
 }
 
@@ -59,7 +62,7 @@ export const opaqueId = pattern(
 export const mediaType = pattern(MEDIA_TYPE_PATTERN, 'must be a media type in lower case without parameters');
 export const filename = pattern(
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  /^[^\u0000-\u001f\u007f/\\:*?"<>|\u202a-\u202e\u2066-\u2069]{1,120}$/u,
+  /^[^\u0000-\u001f\u007f-\u009f/\\:*?"<>|\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]{1,120}$/u,
   'must be a plain file name of at most 120 characters',
 );
 export const traceparent = pattern(

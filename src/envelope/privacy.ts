@@ -1,3 +1,5 @@
+import { toPlain } from './plain-text.js';
+
 /**
  * Recognises personal data and credentials in text that is about to leave. Every pattern has bounded repetitions, so that
  * time grows with the text and not faster. It is the second line: the allow list decides first what may leave at all.
@@ -23,7 +25,7 @@ const IBAN_LENGTHS: ReadonlyMap<string, number> = new Map(
 );
 
 function isIban(match: string): boolean {
-  const compact = match.replace(/[ -]/g, '');
+  const compact = match.replace(/[ -]/g, '').toUpperCase();
   const length = IBAN_LENGTHS.get(compact.slice(0, 2));
   if (length === undefined || compact.length < length) return false;
   const turned = compact.slice(4, length) + compact.slice(0, 4);
@@ -47,17 +49,38 @@ function isCard(match: string): boolean {
   return CARD.test(digits) && passesLuhn(digits);
 }
 
-/** `01.02.2026` and the like, alone or with what follows. */
-const DATE = /^\(?(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2})(?!\d)/;
+/** `01.02.2026`, `02/2026` and the like, alone or with what follows. */
+const DATE =
+  /^\(?(?:\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{2}\/(?:19|20)\d{2})(?!\d)/;
 const DECIMAL = /^\+?\d{1,12}\.\d{1,20}$/;
+/** `0-1-2-3`: a range or a score. */
+const SINGLE_DIGITS = /^\d(?:[/-]\d)+$/;
 
+const isNeitherDateNorAmount = (match: string): boolean => !DATE.test(match) && !DECIMAL.test(match);
+
+/** With a leading zero: dialled at home or, after two, abroad. Documents and articles have such numbers in other lengths. */
 function isDialled(match: string): boolean {
-  if (DATE.test(match) || DECIMAL.test(match)) return false;
+  if (!isNeitherDateNorAmount(match) || SINGLE_DIGITS.test(match)) return false;
+  const digits = digitsOf(match);
+  if (digits.startsWith('00')) return /^00(?:1\d{10}|[2-9]\d{9,13})$/.test(digits);
   // Without any separator only a full national number is taken for one: short digit strings are ids.
-  return /\D/.test(match) || match.length >= 10;
+  return /\D/.test(match) || (digits.length >= 10 && digits.length <= 12);
 }
 
 const hasSecretLook = (match: string): boolean => /\d|[a-z][A-Z]|[^\w\s:=.,-]/.test(match);
+const hasTokenLook = (token: string): boolean => /\d|[a-z][A-Z]|=$/.test(token);
+
+/** `user:password` in base64; every other word after `basic` is a word. */
+function isBasicCredential(match: string): boolean {
+  try {
+    return atob(match.replace(/^\w+\s+/, '')).includes(':');
+  } catch {
+    return false;
+  }
+}
+
+/** `logo@2x.png` names an image for fine screens. */
+const isImageName = (match: string): boolean => /@[1-9]x\.[a-z]{3,4}$/i.test(match);
 
 const RULES: readonly PrivacyRule[] = [
   {
@@ -74,8 +97,14 @@ const RULES: readonly PrivacyRule[] = [
   {
     rule: 'token',
     problem: 'holds a token',
-    pattern: /\b(?:bearer|basic)\s{1,3}[A-Za-z0-9._~+/=-]{12,4000}/gi,
-    accept: (match) => hasSecretLook(match.replace(/^\w+\s+/, '')),
+    pattern: /\bbearer\s{1,3}[A-Za-z0-9._~+/=-]{12,4000}/gi,
+    accept: (match) => hasTokenLook(match.replace(/^\w+\s+/, '')),
+  },
+  {
+    rule: 'token',
+    problem: 'holds a token',
+    pattern: /\bbasic\s{1,3}[A-Za-z0-9+/]{8,4000}={0,2}/gi,
+    accept: isBasicCredential,
   },
   {
     rule: 'api_key',
@@ -99,71 +128,74 @@ const RULES: readonly PrivacyRule[] = [
   {
     rule: 'email',
     problem: 'looks like an e-mail address',
-    pattern: /[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu,
+    // The last label is a word: `package@1.2.3` is a version.
+    pattern:
+      /(?:"[^"\s]{1,62}"|[\p{L}\p{M}\p{N}._%+'’-]{1,64})@(?:[\p{L}\p{M}\p{N}-]{1,63}\.){1,8}(?:xn--[a-z0-9-]{1,59}|\p{L}[\p{L}\p{M}]{1,62})/giu,
+    accept: (match) => !isImageName(match),
   },
   {
     rule: 'iban',
     problem: 'looks like an IBAN',
-    pattern: /\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?\b/g,
+    pattern: /\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,4})?\b/gi,
     accept: isIban,
   },
   {
     rule: 'card',
     problem: 'looks like a payment card number',
-    pattern: /(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])/g,
+    pattern: /(?<![\w.-])(?:\d(?:[ -]?\d){12,18}|(?:\d{4}\.){3}\d{4})(?![\w-])/g,
     accept: isCard,
   },
   {
     rule: 'phone',
     problem: 'looks like a phone number',
-    pattern: /(?<![\w+])\+\s?\(?\d(?:[\s()./–‑-]{0,3}\d){6,14}(?!\d)/g,
+    pattern: /(?<![\w+])\+\s?\(?\d(?:[\s()./-]{0,3}\d){6,14}(?!\d)/g,
+    accept: isNeitherDateNorAmount,
+  },
+  {
+    rule: 'phone',
+    problem: 'looks like a phone number',
+    pattern: /(?<![\w.,:/+-])\(?0(?:[\s()./-]{0,3}\d){7,14}(?!\w|-\w)/g,
     accept: isDialled,
   },
   {
     rule: 'phone',
     problem: 'looks like a phone number',
-    pattern: /(?<![\w.,:/+-])\(?0(?:[\s()./–‑-]{0,3}\d){7,14}(?!\w|-\w)/g,
-    accept: isDialled,
-  },
-  {
-    rule: 'phone',
-    problem: 'looks like a phone number',
-    pattern: /(?<![\w.-])(?:\(\d{3}\)\s?|\d{3}[ .–‑-])\d{3}[ .–‑-]\d{4}(?!\w|-\w)/g,
+    pattern: /(?<![\w.-])(?:\([2-9]\d{2}\)\s?|[2-9]\d{2}[ .-])\d{3}[ .-]\d{4}(?!\w|-\w)/g,
   },
   {
     rule: 'phone',
     problem: 'looks like a phone number',
     pattern:
-      /\b(?:(?:tele)?phone|tel|mobile|cell|fax|whatsapp|telefon|handy|call(?: me)?(?: back)? (?:at|on))\b(?: (?:number|no|nr|is)){0,2}[\s.:#=]{0,4}\d(?:[\s()./–‑-]{0,3}\d){5,14}(?!\d)/gi,
+      /\b(?:(?:tele)?phone|tel|mobile|cell|fax|whatsapp|telefon|handy|call(?: me)?(?: back)? (?:at|on))\b(?: (?:number|no|nr|is)){0,2}[\s.:#=]{0,4}\d(?:[\s()./-]{0,3}\d){5,14}(?!\d)/gi,
     accept: (match) => !DATE.test(match.replace(/^\D+/, '')),
   },
 ];
 
-/** Invisible characters and full-width forms would hide a number from the patterns but not from a reader. */
-function unmask(text: string): string {
-  return text
-    .replace(/[\u00ad\u200b\u2060\ufeff]/g, '')
-    .replace(/[\uff01-\uff5e]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xfee0));
+interface Hit {
+  readonly rule: PrivacyRule;
+  readonly start: number;
+  readonly end: number;
 }
 
-/** Applies the rules in order, each to what the ones before left: an IBAN is not also a phone number. */
-function mask(text: string): { text: string; hits: PrivacyRule[] } {
-  const hits: PrivacyRule[] = [];
-  const masked = RULES.reduce(
-    (rest, each) =>
-      rest.replace(each.pattern, (match: string) => {
-        if (each.accept !== undefined && !each.accept(match)) return match;
-        hits.push(each);
-        return `[${each.rule} removed]`;
+/** Where each rule applies, in the original text. What a rule has found is blank for those after it: an IBAN is not also a phone number. */
+function findHits(original: string): Hit[] {
+  const { text, origin } = toPlain(original);
+  const hits: Hit[] = [];
+  RULES.reduce(
+    (rest, rule) =>
+      rest.replace(rule.pattern, (match: string, at: number) => {
+        if (rule.accept !== undefined && !rule.accept(match)) return match;
+        hits.push({ rule, start: origin(at)[0], end: origin(at + match.length - 1)[1] });
+        return ' '.repeat(match.length);
       }),
-    unmask(text),
+    text,
   );
-  return { text: masked, hits };
+  return hits;
 }
 
 /** What personal data or credentials the text seems to hold, as problems for people; empty where none. */
 export function findPersonalData(text: string): string[] {
-  return [...new Set(mask(text).hits.map(({ problem }) => problem))];
+  return [...new Set(findHits(text).map(({ rule }) => rule.problem))];
 }
 
 /** A transcript with personal data and credentials masked, and how often each rule applied; never what was removed. */
@@ -171,8 +203,15 @@ export function redactText(text: string): {
   text: string;
   removed: { rule: string; count: number }[];
 } {
-  const masked = mask(text);
+  const hits = findHits(text);
   const counts = new Map<string, number>();
-  for (const { rule } of masked.hits) counts.set(rule, (counts.get(rule) ?? 0) + 1);
-  return { text: masked.text, removed: [...counts].map(([rule, count]) => ({ rule, count })) };
+  for (const { rule } of hits) counts.set(rule.rule, (counts.get(rule.rule) ?? 0) + 1);
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { rule, start, end } of hits.sort((a, b) => a.start - b.start)) {
+    pieces.push(text.slice(at, start), `[${rule.rule} removed]`);
+    at = end;
+  }
+  pieces.push(text.slice(at));
+  return { text: pieces.join(''), removed: [...counts].map(([rule, count]) => ({ rule, count })) };
 }

@@ -1,7 +1,8 @@
 import type { Contract } from '../contract/index.js';
 import { type FieldError, HoldfastError, type JsonValue, type Withheld } from '../core/index.js';
+import type { EvidenceReference } from '../evidence/index.js';
 import type { CaseFile } from './case-file.js';
-import { findPersonalData } from './privacy.js';
+import { findPersonalData, redactText } from './privacy.js';
 
 /** What of a case file the contract lets out, and a record of what it did not. */
 export interface Redacted extends Omit<CaseFile, 'case_id' | 'kind' | 'required_output' | 'unlisted'> {
@@ -10,10 +11,19 @@ export interface Redacted extends Omit<CaseFile, 'case_id' | 'kind' | 'required_
 
 type Scanned = Pick<Redacted, 'facts' | 'goal' | 'done' | 'remaining' | 'open_questions'>;
 
+function scanText(path: string, text: string): FieldError[] {
+  return findPersonalData(text).map((problem) => ({ path, problem }));
+}
+
 function scanValue(path: string, value: JsonValue): FieldError[] {
-  if (typeof value === 'string') return findPersonalData(value).map((problem) => ({ path, problem }));
+  if (typeof value === 'string' || typeof value === 'number') return scanText(path, String(value));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, each]) => scanValue(`${path}.${key}`, each));
+  if (Array.isArray(value)) return value.flatMap((each, at) => scanValue(`${path}.${at}`, each));
+  return Object.entries(value).flatMap(([key, each]) => {
+    // A name can be personal data itself; what is said about it must not repeat that.
+    const inner = `${path}.${redactText(key).text}`;
+    return [...scanText(inner, key), ...scanValue(inner, each)];
+  });
 }
 
 /**
@@ -23,13 +33,19 @@ function scanValue(path: string, value: JsonValue): FieldError[] {
 function refusePersonalData(contract: Contract, out: Scanned): void {
   const facts = out.facts.filter((fact) => contract.facts[fact.key]?.personal !== true);
   const fields = [
-    ...scanValue('goal', out.goal),
+    ...scanText('goal', out.goal),
     ...scanValue('done', [...out.done]),
     ...scanValue('remaining', [...out.remaining]),
     ...scanValue('open_questions', [...out.open_questions]),
     ...facts.flatMap((fact) => scanValue(`facts.${fact.key}.value`, fact.value)),
-    ...out.facts.flatMap((fact) => scanValue(`facts.${fact.key}.source`, fact.source)),
+    ...out.facts.flatMap((fact) => scanText(`facts.${fact.key}.source`, fact.source)),
   ];
+  if (fields.length > 0) throw new HoldfastError('personal_data', undefined, { fields });
+}
+
+/** @throws personal_data naming the references whose file name says too much */
+export function refuseTellingFilenames(references: readonly Pick<EvidenceReference, 'filename'>[]): void {
+  const fields = references.flatMap(({ filename }, at) => scanText(`references.${at}.filename`, filename));
   if (fields.length > 0) throw new HoldfastError('personal_data', undefined, { fields });
 }
 
@@ -49,7 +65,8 @@ export function redact(caseFile: CaseFile, contract: Contract): Redacted {
 
   const facts = caseFile.facts.filter((fact) => Object.hasOwn(contract.facts, fact.key));
   for (const fact of caseFile.facts) {
-    if (!facts.includes(fact)) withheld.push({ path: `facts.${fact.key}`, rule: 'not_in_contract' });
+    if (!facts.includes(fact))
+      withheld.push({ path: `facts.${redactText(fact.key).text}`, rule: 'not_in_contract' });
   }
   const { deadline, caps, prohibitions } = caseFile.constraints;
   const unbound = deadline === undefined && Object.keys(caps).length === 0 && prohibitions.length === 0;

@@ -7,7 +7,9 @@ function isUnsafe(char: string): boolean {
   const code = char.codePointAt(0) ?? 0;
   // Control characters, then those that turn the reading direction round and so hide the true extension.
   if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return true;
-  if (code === 0x200e || code === 0x200f || (code >= 0x202a && code <= 0x202e)) return true;
+  if (code === 0x61c || code === 0x200e || code === 0x200f) return true;
+  // Line and paragraph separators come right before the embeddings.
+  if (code >= 0x2028 && code <= 0x202e) return true;
   if (code >= 0x2066 && code <= 0x2069) return true;
   // Half a surrogate pair cannot be written as UTF-8.
   if (code >= 0xd800 && code <= 0xdfff) return true;

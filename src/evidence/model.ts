@@ -35,7 +35,7 @@ export interface EvidenceStore {
   /**
    * Streams the content in, hashing as it goes; nothing is kept unless all that is expected holds.
    * Without `artifactId` a new one is made; with it the next version is added (the same bytes again: the version that has them).
-   * @throws evidence_hash_mismatch, evidence_size_mismatch, evidence_too_large
+   * @throws usage, evidence_hash_mismatch, evidence_size_mismatch, evidence_too_large
    */
   put(
     content: AsyncIterable<Uint8Array>,

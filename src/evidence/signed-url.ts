@@ -51,11 +51,11 @@ export function verifyEvidenceUrl(
   pathAndQuery: string,
   now: Date,
 ): Omit<EvidenceGrant, 'expiresAt'> | null {
-  const [path = '', search = ''] = pathAndQuery.split('?', 2);
+  const [path = '', search = '', ...more] = pathAndQuery.split('?');
   const [, artifactId, version] = PATH.exec(path) ?? [];
   const query = new URLSearchParams(search);
   const names = [...query.keys()].sort();
-  if (artifactId === undefined || names.join() !== PARAMETERS.join()) return null;
+  if (artifactId === undefined || names.join() !== PARAMETERS.join() || more.length > 0) return null;
   const [audience, exp, sha256, sig] = PARAMETERS.map((name) => query.get(name) ?? '');
   if (audience === undefined || sha256 === undefined || !/^[1-9][0-9]{0,14}$/.test(exp ?? '')) return null;
   const grant = { artifactId, version: Number(version), sha256, audience, expiresAt: new Date(Number(exp)) };

@@ -8,7 +8,6 @@ import {
   type JsonValue,
   MAX_FIELD_ERRORS,
   newId,
-  tidy,
 } from '../core/index.js';
 import type { ReceiptPart, RejectionPart } from '../envelope/index.js';
 import type { DecisionTask } from '../ledger/index.js';
@@ -42,9 +41,10 @@ export interface Delivery {
 const MAX_REASON_CHARS = 2000;
 const MAX_FIELD_CHARS = 500;
 
-/** What a user's check says can be anything; what is sent must be readable at the other side. */
-function clip(text: string, maxChars: number): string {
-  return text.replace(/[^\P{Cc}\t\n\r]/gu, '?').slice(0, maxChars);
+/** What a user's check says can be anything; what is sent must be readable at the other side, and is never empty there. */
+function clip(text: string, maxChars: number, absent: string): string {
+  const readable = text.slice(0, maxChars).replace(/[^\P{Cc}\t\n\r]|\p{Surrogate}/gu, '?');
+  return readable === '' ? absent : readable;
 }
 
 /** `final` is true only where the rejection is stored and so closes the offer. */
@@ -63,13 +63,13 @@ export function rejectionPart(
       attempt: offer.key.attempt,
     }),
     code: rejection.code,
-    reason: clip(rejection.reason, MAX_REASON_CHARS) || 'No reason was given.',
+    reason: clip(rejection.reason, MAX_REASON_CHARS, 'No reason was given.'),
     fields: (rejection.fields ?? []).slice(0, MAX_FIELD_ERRORS).map(({ path, problem }) => ({
-      path: tidy(path, MAX_FIELD_CHARS),
-      problem: tidy(problem, MAX_FIELD_CHARS),
+      path: clip(path, MAX_FIELD_CHARS, '.'),
+      problem: clip(problem, MAX_FIELD_CHARS, 'is not valid'),
     })),
     retryable,
-    ...(rejection.hint === undefined ? {} : { hint: tidy(rejection.hint, MAX_FIELD_CHARS) }),
+    ...(rejection.hint ? { hint: clip(rejection.hint, MAX_FIELD_CHARS, '') } : {}),
     final,
   };
 }

@@ -1,5 +1,5 @@
 import { canonical, HoldfastError, isHoldfastError } from '../core/index.js';
-import type { EffectRow, LedgerStore, StartEffectCommand } from '../ledger/index.js';
+import type { EffectRow, LedgerStore, SettleEffectCommand, StartEffectCommand } from '../ledger/index.js';
 import type { EffectInput, EffectResult } from './model.js';
 
 /** Thrown by an effect's `perform` when it is proved that nothing happened; only then may the key start again. */
@@ -9,8 +9,8 @@ export class EffectNotDone extends Error {
 
 /**
  * Runs one side effect under the fence: `started` is committed before the outside call, the outcome after it. Any failure that does
- * not prove that nothing happened leaves the effect `unknown`, and its key taken. Safe to call again: what was done is not done twice,
- * and what is not known is read back from the target (`reconcile`), never repeated.
+ * not prove that nothing happened leaves the effect `unknown`, and its key taken. Safe to call again, by several processes at once
+ * too: what was done is not done twice, and what is not known is read back from the target (`reconcile`), never repeated.
  * @throws epoch_stale, not_owner, cap_exceeded, operation_prohibited, operation_not_permitted: nothing was called
  * @throws effect_duplicate where the key names another effect of the case
  * @throws effect_in_flight while an earlier call may still arrive
@@ -23,31 +23,45 @@ export async function runEffect<T>(
 ): Promise<EffectResult<T>> {
   const write = { ref: input.ref, writer, epoch: input.epoch, key: input.key };
   const start = { ...write, operation: input.operation, amount: input.amount ?? null };
-  try {
-    await ledger.startEffect(start);
-  } catch (error) {
-    if (!isHoldfastError(error) || error.code !== 'effect_duplicate') throw error;
-    const done = await findOut(ledger, start, input);
-    if (done) return { row: done, result: null };
-    await ledger.startEffect(start);
-  }
+  const begun = await begin(ledger, start, input);
+  if (begun.state === 'done') return { row: begun, result: null };
+  const settle = async (state: SettledState, outcome: string | null): Promise<EffectRow> => {
+    try {
+      return await ledger.settleEffect({ ...write, startedSeq: begun.startedSeq, state, outcome });
+    } catch (cause) {
+      // Whatever the ledger says now, the call was made: no code may say that it was not.
+      throw new HoldfastError('outcome_unknown', `What became of ${input.key} could not be stored.`, {
+        cause,
+      });
+    }
+  };
   let result: T;
   try {
     result = await input.perform(input.key);
   } catch (cause) {
-    if (cause instanceof EffectNotDone) {
-      await ledger.settleEffect({ ...write, state: 'failed', outcome: null });
-      throw cause;
-    }
-    await ledger.settleEffect({ ...write, state: 'unknown', outcome: null });
+    await settle(cause instanceof EffectNotDone ? 'failed' : 'unknown', null);
+    if (cause instanceof EffectNotDone) throw cause;
     throw new HoldfastError('outcome_unknown', `It is not known whether ${input.key} happened.`, { cause });
   }
-  const row = await ledger.settleEffect({
-    ...write,
-    state: 'done',
-    outcome: input.outcome?.(result) ?? null,
-  });
-  return { row, result };
+  return { row: await settle('done', input.outcome?.(result) ?? null), result };
+}
+
+type SettledState = SettleEffectCommand['state'];
+
+/** The effect as started by this call, or as it was done before. */
+async function begin<T>(
+  ledger: LedgerStore,
+  start: StartEffectCommand,
+  input: EffectInput<T>,
+): Promise<EffectRow> {
+  try {
+    return await ledger.startEffect(start);
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== 'effect_duplicate') throw error;
+  }
+  return (
+    (await findOut(ledger, start, input)) ?? (await unlessOvertaken(start.key, ledger.startEffect(start)))
+  );
 }
 
 /** The effect as it was done before; null once it is proved not done, so that its key may start again. */
@@ -56,25 +70,43 @@ async function findOut<T>(
   start: StartEffectCommand,
   input: EffectInput<T>,
 ): Promise<EffectRow | null> {
-  const earlier = (await ledger.listEffects(start.ref)).find((row) => row.key === start.key);
+  const { ref, writer, epoch, key } = start;
+  const earlier = (await ledger.listEffects(ref)).find((row) => row.key === key);
+  if (earlier?.state === 'failed') return null;
   if (
     !earlier ||
     earlier.operation !== start.operation ||
     canonical(earlier.amount) !== canonical(start.amount)
   ) {
-    throw new HoldfastError('effect_duplicate', `The key ${start.key} names another effect of the case.`);
+    throw new HoldfastError('effect_duplicate', `The key ${key} names another effect of the case.`);
   }
   if (earlier.state === 'done') return earlier;
-  const found = (await input.reconcile?.(start.key)) ?? 'unknown';
-  const write = { ref: start.ref, writer: start.writer, epoch: start.epoch, key: start.key };
-  if (typeof found === 'object')
-    return ledger.settleEffect({ ...write, state: 'done', outcome: found.outcome });
-  if (found === 'unknown') {
-    throw new HoldfastError('outcome_unknown', `It is not known whether ${start.key} happened.`);
+  const found = (await input.reconcile?.(key)) ?? 'unknown';
+  // Of exactly the start that was looked up: by now the key may have been started again, by another process.
+  const settle = { ref, writer, epoch, key, startedSeq: earlier.startedSeq };
+  if (typeof found === 'object') {
+    const done = { ...settle, state: 'done', outcome: found.outcome } as const;
+    return unlessOvertaken(key, ledger.settleEffect(done));
   }
-  if (earlier.state === 'started') {
-    throw new HoldfastError('effect_in_flight', `An earlier call for ${start.key} may still arrive.`);
+  if (found !== 'not_done') {
+    throw new HoldfastError('outcome_unknown', `It is not known whether ${key} happened.`);
   }
-  await ledger.settleEffect({ ...write, state: 'failed', outcome: null });
+  if (earlier.state === 'started') throw inFlight(key);
+  await unlessOvertaken(key, ledger.settleEffect({ ...settle, state: 'failed', outcome: null }));
   return null;
+}
+
+/** Another process found out the same and was quicker: it settled that start of the key, or started the key again. */
+async function unlessOvertaken<T>(key: string, write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    const overtaken =
+      isHoldfastError(error) && (error.code === 'effect_settled' || error.code === 'effect_duplicate');
+    throw overtaken ? inFlight(key) : error;
+  }
+}
+
+function inFlight(key: string): HoldfastError {
+  return new HoldfastError('effect_in_flight', `An earlier call for ${key} may still arrive.`);
 }

@@ -1,13 +1,5 @@
 import { type Contract, checkContract, type OfferView, type VerifiedEvidence } from '../contract/index.js';
-import {
-  type Clock,
-  compareAmounts,
-  ERROR_TABLE,
-  HoldfastError,
-  isErrorCode,
-  isHoldfastError,
-  type Limits,
-} from '../core/index.js';
+import { type Clock, compareAmounts, HoldfastError, isHoldfastError, type Limits } from '../core/index.js';
 import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
 import {
   checkReference,
@@ -24,8 +16,9 @@ import {
   type LedgerStore,
 } from '../ledger/index.js';
 import { mayPass, type PeerDirectory } from '../trust/index.js';
-import { ContractRefusal, type Delivery } from './answers.js';
+import type { Delivery } from './answers.js';
 import type { ReceivedContract } from './model.js';
+import { runCheck } from './verdict.js';
 
 /** An offer whose document has been read. */
 export interface OfferInHand extends Delivery {
@@ -124,22 +117,7 @@ export async function judgeContent(
     evidence,
   };
   for (const check of [contract.accept, handler.check]) {
-    const verdict = await check?.(view);
-    if (verdict?.verdict === 'reject') {
-      if (!isErrorCode(verdict.code) && contract.codes?.[verdict.code] === undefined) {
-        throw new HoldfastError(
-          'internal',
-          `The check of ${contract.id} used the undeclared code ${verdict.code}.`,
-        );
-      }
-      if (isErrorCode(verdict.code) && ERROR_TABLE[verdict.code].cls !== 'rejection') {
-        throw new HoldfastError(
-          'internal',
-          `The check of ${contract.id} used ${verdict.code}, which is no rejection.`,
-        );
-      }
-      throw new ContractRefusal(verdict);
-    }
+    if (check) await runCheck(check, view, contract);
   }
   return { constraints, loggable: loggableOf(envelope, contract) };
 }

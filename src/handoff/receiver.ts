@@ -28,6 +28,9 @@ import { Lanes } from './lanes.js';
 import type { ReceivedContract } from './model.js';
 import type { OfferReceiver } from './port.js';
 
+/** What a timer can wait at most. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 export interface ReceiverOptions {
   readonly identity: NodeIdentity;
   readonly ledger: LedgerStore;
@@ -84,10 +87,26 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       const stored = await ledger.findDecision(offer.key);
       if (stored) return await answerStored(offer, stored);
       const standing = await judgeStanding(offer, options);
-      const content = await judgeContent(offer, standing, options);
+      const content = await beforeItExpires(offer, judgeContent(offer, standing, options));
       return await accept(offer, content);
     } catch (error) {
       return refuse(offer, toRejection(error));
+    }
+  }
+
+  /** A check that never comes back must not hold its offer, and every resend of it, for longer than it could be accepted. */
+  async function beforeItExpires<T>({ envelope }: OfferInHand, verdict: Promise<T>): Promise<T> {
+    const leftMs = Date.parse(envelope.accept_by) - clock.now().getTime();
+    if (leftMs > MAX_TIMER_MS) return verdict;
+    let timer: NodeJS.Timeout | undefined;
+    const expired = new Promise<never>((_, refuseIt) => {
+      timer = setTimeout(() => refuseIt(new HoldfastError('offer_expired')), leftMs);
+      timer.unref();
+    });
+    try {
+      return await Promise.race([verdict, expired]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -57,15 +57,18 @@ export interface Sender {
    * Offers a case to another agent and waits for the decision. Until an acceptance is verified the sender is the owner.
    * Everything that can be found wrong before the intent is stored is thrown and changes nothing; afterwards the outcome is returned.
    * @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing, evidence_file_missing,
-   *   evidence_expires_early, personal_data, offer_open, effect_in_flight, epoch_stale, not_owner, and what the contract finds missing
+   *   evidence_expires_early, personal_data, offer_open, effect_in_flight, case_changed, epoch_stale, not_owner, and what the contract finds missing
    */
   handOff(input: HandOffInput): Promise<HandOffResult>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
   /** Closes an open offer in the ledger, so that a late arrival loses. Returns the decision that stands where it came too late. */
   withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
-  /** Finishes every open offer of this node after a restart: expired ones are closed, the others delivered again. */
-  resume(tenants: readonly string[]): Promise<HandOffResult[]>;
+  /**
+   * Finishes every open offer of this node after a restart: expired ones are closed, the others delivered again. One that fails stays
+   * open and holds up none of the others; after `stop` no further one is begun.
+   */
+  resume(tenants: readonly string[], stop?: AbortSignal): Promise<HandOffResult[]>;
 }
 
 const DEFAULT_RETRY_DELAYS_MS = [200, 1_000];
@@ -144,6 +147,7 @@ export function createSender(options: SenderOptions): Sender {
       digest: built.digest,
       message: JSON.stringify(buildOfferMessage(built, options.envelopes)),
       acceptBy: toUtc(acceptBy),
+      effects,
       withheld: built.withheld,
       loggable: built.loggable,
     });
@@ -192,11 +196,13 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   /** Sends the stored bytes until something decides, reading the ledger back before every repetition. */
-  async function deliver(stored: OfferRow): Promise<HandOffResult> {
+  async function deliver(stored: OfferRow, stop?: AbortSignal): Promise<HandOffResult> {
     const delays = options.retryDelaysMs ?? DEFAULT_RETRY_DELAYS_MS;
-    let offer = await ledger.markOffered(stored.key);
+    let offer = stored;
     for (let tries = 0; ; tries++) {
       try {
+        // Refused where another process has decided or withdrawn it by now: then the ledger says how it ended.
+        offer = await ledger.markOffered(stored.key);
         const task = await options.client.send(offer.toAgent, offer.message);
         return await concludeFromTask(offer, task, options, withdraw);
       } catch (error) {
@@ -209,7 +215,7 @@ export function createSender(options: SenderOptions): Sender {
           { handoff: offer.key.handoffId, attempt: offer.key.attempt, code: error.code, tries },
           'offer not decided',
         );
-        if (delayMs === undefined)
+        if (delayMs === undefined || stop?.aborted)
           return { state: 'open', offer, problem: error.code, reason: error.message };
         await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random())));
       }
@@ -223,9 +229,9 @@ export function createSender(options: SenderOptions): Sender {
     return offer;
   }
 
-  async function resend(key: AcceptanceKey): Promise<HandOffResult> {
+  async function resend(key: AcceptanceKey, stop?: AbortSignal): Promise<HandOffResult> {
     const offer = await reread(key);
-    return (await concludeFromLedger(offer, options)) ?? deliver(offer);
+    return (await concludeFromLedger(offer, options)) ?? deliver(offer, stop);
   }
 
   function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
@@ -248,15 +254,27 @@ export function createSender(options: SenderOptions): Sender {
     return decided;
   }
 
-  async function resume(tenants: readonly string[]): Promise<HandOffResult[]> {
+  async function resume(tenants: readonly string[], stop?: AbortSignal): Promise<HandOffResult[]> {
     const results: HandOffResult[] = [];
     for (const tenant of tenants) {
       for (const offer of await ledger.listOffers(tenant, { from: self, open: true })) {
-        const late = clock.now() > new Date(offer.acceptBy);
-        results.push(await (late ? voidOffer(offer.key, 'past accept_by', true) : resend(offer.key)));
+        if (stop?.aborted) return results;
+        results.push(await finish(offer, stop));
       }
     }
     return results;
+  }
+
+  async function finish(offer: OfferRow, stop?: AbortSignal): Promise<HandOffResult> {
+    const late = clock.now() > new Date(offer.acceptBy);
+    try {
+      return await (late ? voidOffer(offer.key, 'past accept_by', true) : resend(offer.key, stop));
+    } catch (error) {
+      const { handoffId, attempt } = offer.key;
+      const problem = isHoldfastError(error) ? error.code : 'internal';
+      logger.error({ handoff: handoffId, attempt, code: problem }, 'an open offer could not be finished');
+      return { state: 'open', offer, problem, reason: ERROR_TABLE[problem].meaning };
+    }
   }
 
   async function check(to: string, contractId: string): Promise<void> {
@@ -264,7 +282,7 @@ export function createSender(options: SenderOptions): Sender {
     await checkPeer(peer, contract, options);
   }
 
-  return { checkPeer: check, handOff, resend, withdraw, resume };
+  return { checkPeer: check, handOff, resend: (key) => resend(key), withdraw, resume };
 }
 
 /** W3C trace context for a chain that starts here. */

@@ -34,7 +34,8 @@ export function createWorker(options: WorkerOptions): Worker {
   function start(item: WorkItem): void {
     const work = options.received(item.contract)?.handler.work;
     if (!work || running.has(item.id)) return;
-    const run = work(acceptedWork(item, options))
+    // Whatever fails, and be it before the handler runs, fails for this item alone.
+    const run = (async () => work(acceptedWork(item, options)))()
       .catch((error: unknown) => {
         const code = isHoldfastError(error) ? error.code : 'internal';
         options.logger.error(

@@ -159,6 +159,8 @@ export interface EffectRow {
   /** `unknown` also where it was `started` and its limit has passed, by the database's clock. */
   readonly state: EffectState;
   readonly startedAt: string;
+  /** Place in the case's audit chain at which the key was last started: tells that start from every other of the key. */
+  readonly startedSeq: number;
   readonly limitAt: string;
   readonly settledAt: string | null;
   /** Reference to the target's record, such as a refund id. */

@@ -39,6 +39,8 @@ export interface IntendOfferCommand extends OwnerWrite {
   readonly digest: string;
   readonly message: string;
   readonly acceptBy: string;
+  /** The effects of the case as they were read for the envelope; where absent, it is not known what the envelope says of them. */
+  readonly effects?: readonly Pick<EffectRow, 'key' | 'state' | 'startedSeq'>[];
   readonly withheld: readonly Withheld[];
   /** What the contract declares loggable, for the audit. */
   readonly loggable: Readonly<Record<string, unknown>>;
@@ -131,6 +133,8 @@ export interface StartEffectCommand extends OwnerWrite {
 
 export interface SettleEffectCommand extends OwnerWrite {
   readonly key: string;
+  /** Settles this start of the key and no later one; whichever stands where absent. */
+  readonly startedSeq?: number;
   readonly state: 'done' | 'failed' | 'unknown';
   readonly outcome: string | null;
 }
@@ -210,7 +214,7 @@ export interface LedgerStore {
 
   /**
    * Commits the intent to hand over, with the bytes that will be sent.
-   * @throws offer_open, effect_in_flight, case_closed; `attempt` must be one above the last of this handoff id, else offer_decided
+   * @throws offer_open, effect_in_flight, case_closed; case_changed where the envelope was made from other effects than the case has; `attempt` must be one above the last of this handoff id, else offer_decided
    */
   intendOffer(command: IntendOfferCommand): Promise<OfferRow>;
   /** intended -> offered, before the bytes leave. Idempotent while open. @throws offer_unknown, offer_decided */

@@ -64,7 +64,7 @@ export function addPeer(dir: string, peer: NewPeer, options: { replace?: boolean
   const text = document.toString({ lineWidth: 0, flowCollectionPadding: false });
   const config = parseConfig(text);
   const draft = `${file}.${newId('new')}`;
-  writeFileSync(draft, text, { flag: 'wx' });
+  writeFileSync(draft, text, { flag: 'wx', flush: true });
   renameSync(draft, file);
   return config;
 }

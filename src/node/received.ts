@@ -27,10 +27,10 @@ export class ContractBook {
 
   /** A contract given as such becomes known. @throws contract_missing, usage when it has a handler already */
   handle(contract: string | Contract, handler: HandoffHandler): void {
-    if (typeof contract !== 'string') this.#known.set(contract.id, contract);
-    const known = this.#require(typeof contract === 'string' ? contract : contract.id);
+    const known = typeof contract === 'string' ? this.#require(contract) : contract;
     const { check, work } = this.#received.get(known.id)?.handler ?? {};
     if (check || work) throw new HoldfastError('usage', `Handoffs under ${known.id} have a handler already.`);
+    this.#known.set(known.id, known);
     this.#received.set(known.id, { contract: known, handler });
   }
 

@@ -67,7 +67,8 @@ function readSecret(file: string): Buffer | null {
 function createSecret(file: string, content: string | Uint8Array): Buffer {
   const draft = `${file}.${newId('new')}`;
   try {
-    writeFileSync(draft, content, { mode: OWNER_ONLY, flag: 'wx' });
+    // On the disk before its name is: tokens and receipts under a key that a power cut takes away could never be verified again.
+    writeFileSync(draft, content, { mode: OWNER_ONLY, flag: 'wx', flush: true });
     linkSync(draft, file);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {

@@ -23,6 +23,7 @@ export class Service {
   #server: NodeServer | null = null;
   #recovery: Promise<void> = Promise.resolve();
   #started = false;
+  readonly #stopping = new AbortController();
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
@@ -51,6 +52,7 @@ export class Service {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
     await this.#server?.close();
     await this.#recovery;
     await this.#parts.worker.drain();
@@ -77,7 +79,7 @@ export class Service {
     const tenants = [...new Set([config.tenant, ...config.peers.flatMap(({ tenant }) => tenant ?? [])])];
     try {
       const work = await worker.resume(tenants);
-      const offers = await sender.resume(tenants);
+      const offers = await sender.resume(tenants, this.#stopping.signal);
       if (work + offers.length === 0) return;
       const states = offers.map(({ offer, state }) => `${offer.key.handoffId}:${offer.key.attempt} ${state}`);
       logger.info({ work, offers: states }, 'recovered');

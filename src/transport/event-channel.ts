@@ -1,3 +1,8 @@
+import { HoldfastError } from '../core/index.js';
+
+/** Events that wait for a reader; each may hold a whole task. */
+const MAX_WAITING = 1_000;
+
 /** A queue with one reader, that ends when its writer closes it or its reader's request is over. */
 export class EventChannel<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
@@ -12,6 +17,11 @@ export class EventChannel<T> implements AsyncIterable<T> {
 
   push(item: T): void {
     if (this.#closed) return;
+    // The reader learns that it missed something; what became of the task can be asked for.
+    if (this.#items.length >= MAX_WAITING) {
+      this.close(new HoldfastError('busy', 'The stream is read too slowly.'));
+      return;
+    }
     this.#items.push(item);
     this.#wake?.();
   }

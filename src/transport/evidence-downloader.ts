@@ -38,6 +38,7 @@ export function createEvidenceDownloader(
           headers: authorization === null ? {} : { authorization },
         });
         if (answer.status !== 200) {
+          answer.discard();
           throw new HoldfastError('peer_error', 'The evidence was not served.', {
             data: { status: answer.status },
           });

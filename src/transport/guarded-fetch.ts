@@ -21,6 +21,8 @@ export interface GuardedResponse {
   readonly body: AsyncIterable<Uint8Array>;
   /** The whole body. @throws outcome_unknown, peer_error */
   bytes(): Promise<Uint8Array>;
+  /** Lets go of a body that nobody will read: it may never end. */
+  discard(): void;
 }
 
 /** The only way out of a node: every fetch of evidence, cards, keys and every message goes through one. */
@@ -121,11 +123,14 @@ async function send(
     done();
     throw failure(error, state);
   }
+  const discard = () => {
+    done();
+    answer.body.on('error', () => undefined).destroy();
+  };
   try {
     checkAnswer(answer.statusCode, answer.headers, options.maxBytes);
   } catch (error) {
-    done();
-    answer.body.on('error', () => undefined).destroy();
+    discard();
     throw error;
   }
   const body = bounded(answer.body, options.maxBytes, state, done);
@@ -138,6 +143,7 @@ async function send(
       for await (const chunk of body) chunks.push(chunk);
       return Buffer.concat(chunks);
     },
+    discard,
   };
 }
 

@@ -24,7 +24,7 @@ import type { Authenticator } from '../trust/index.js';
 import { AuthGate } from './auth-gate.js';
 import type { Call } from './call.js';
 import { refusingExecutor } from './default-executor.js';
-import { toRestBody, toWireError } from './errors.js';
+import { toRestBody, toWireError, type WireError } from './errors.js';
 import { createJsonRpcBinding } from './json-rpc.js';
 import { checkRequest, type Target } from './request-checks.js';
 import { LedgerRequestHandler } from './request-handler.js';
@@ -62,16 +62,21 @@ export interface NodeServer {
   close(graceMs?: number): Promise<void>;
 }
 
+function malformed(http: number): WireError {
+  return { ...toWireError(new HoldfastError('message_invalid', 'The HTTP request is malformed.')), http };
+}
+
 /** Headers that never became a request: answered by hand, because there is nothing to answer with. */
 function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable) return;
   const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400;
-  const wire = toWireError(new HoldfastError('message_invalid', 'The HTTP request is malformed.'));
-  const body = JSON.stringify(toRestBody({ ...wire, http: status }));
-  socket.end(
+  const body = JSON.stringify(toRestBody(malformed(status)));
+  socket.write(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+  // Ending alone would leave it half open for as long as the other side likes.
+  socket.destroySoon();
 }
 
 /** One port for the card, the keys, evidence, JSON-RPC and HTTP+JSON; all errors are JSON, none says more than it must. */
@@ -99,6 +104,7 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   ]);
   const allowedHosts = new Set([new URL(url).host]);
   const open = new Set<AbortController>();
+  const responses = new Set<ServerResponse>();
 
   function bindingOf(path: string): Binding {
     return path === `${base}${JSON_RPC_PATH}` ? 'json-rpc' : 'rest';
@@ -120,7 +126,8 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
       const below = path.slice(base.length + REST_PATH.length);
       return rest(request, response, { path: below, query }, call);
     }
-    if (path.startsWith(`${base}${EVIDENCE_PATH}/`) && reads) {
+    const evidencePath = `${base}${EVIDENCE_PATH}/`;
+    if (path.startsWith(evidencePath) && /^[^/]+\/[^/]+$/.test(path.slice(evidencePath.length)) && reads) {
       return serveEvidence(evidence, request, response, call.principal);
     }
     throw new HoldfastError('not_found');
@@ -151,7 +158,8 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     const fields = {
       method: request.method,
       path: note.path,
-      status: response.statusCode,
+      // A client that left before the answer began has not been told anything.
+      status: response.headersSent ? response.statusCode : null,
       ms,
       ...(note.agent === null ? {} : { agent: note.agent }),
     };
@@ -163,8 +171,12 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const note: RequestNote = { path: null, binding: 'rest', agent: null, call: null, failed: undefined };
     const startedAt = performance.now();
+    responses.add(response);
     response.on('error', () => undefined);
-    response.once('close', () => log(request, response, note, Math.round(performance.now() - startedAt)));
+    response.once('close', () => {
+      responses.delete(response);
+      log(request, response, note, Math.round(performance.now() - startedAt));
+    });
     try {
       await route(request, response, note);
     } catch (error) {
@@ -179,6 +191,8 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
       headersTimeout: 10_000,
       requestTimeout: 30_000,
       keepAliveTimeout: 5_000,
+      // The two limits above are only looked at this often.
+      connectionsCheckingInterval: 2_000,
       maxHeaderSize: 16 * 1024,
       // A missing Host is refused with the other malformed requests, in JSON.
       requireHostHeader: false,
@@ -187,7 +201,15 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   );
   server.maxRequestsPerSocket = 10_000;
   server.maxConnections = 2_000;
-  server.on('clientError', refuseConnection);
+  server.on('checkExpectation', (_request, response: ServerResponse) =>
+    sendError(response, 'rest', malformed(417)),
+  );
+  server.on('clientError', (error, socket: Socket) => {
+    // An answer that has begun must not be continued with another.
+    const begun = [...responses].some((one) => one.socket === socket && one.headersSent);
+    if (begun) socket.destroy();
+    else refuseConnection(error, socket);
+  });
 
   return {
     listen: (port, host) =>

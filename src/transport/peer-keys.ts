@@ -50,7 +50,10 @@ export function createPeerKeySource(
         maxBytes: Math.min(limits.maxPeerAnswerBytes, 64 * 1024),
         timeoutMs: Math.min(limits.peerTimeoutMs, 10_000),
       });
-      if (answer.status !== 200) throw new HoldfastError('peer_unreachable', 'The peer serves no key set.');
+      if (answer.status !== 200) {
+        answer.discard();
+        throw new HoldfastError('peer_unreachable', 'The peer serves no key set.');
+      }
       return readKeys(parseStrictJson(await answer.bytes(), limits));
     } catch (error) {
       if (isHoldfastError(error) && error.code === 'peer_unreachable') throw error;

@@ -104,6 +104,8 @@ export function createRestBinding(handler: A2ARequestHandler, limits: Limits) {
     call: Call,
   ): Promise<void> => {
     try {
+      // The adapter would answer it by itself, in plain text.
+      if (request.method === 'OPTIONS') throw new HoldfastError('not_found');
       checkVersion(request, target.query);
       const body = await readJson(request, limits, [JSON_TYPE, A2A_TYPE]);
       const params = request.method === 'POST' && SEND.test(target.path) ? readSend(body, call) : undefined;

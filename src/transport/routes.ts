@@ -1,7 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { HoldfastError, type JsonObject, sha256Hex } from '../core/index.js';
-import { type EvidenceArtifact, type EvidenceStore, verifyEvidenceUrl } from '../evidence/index.js';
+import {
+  type EvidenceArtifact,
+  type EvidenceStore,
+  sanitizeFilename,
+  verifyEvidenceUrl,
+} from '../evidence/index.js';
 import type { Principal } from '../trust/index.js';
 import { JSON_TYPE, sendJson } from './respond.js';
 
@@ -41,8 +46,9 @@ export function createPublicRoutes({ card, jwks, health }: PublicRouteOptions) {
   return { serveCard, serveKeys, serveHealth };
 }
 
-/** A file name as a header can carry it: ASCII for old readers, RFC 8187 for the rest. */
-function disposition(filename: string): string {
+/** A file name as a header can carry it: ASCII for old readers, RFC 8187 for the rest. The store keeps names as they were given. */
+function disposition(stored: string): string {
+  const filename = sanitizeFilename(stored);
   const ascii = filename.replace(/[^\w.-]/g, '_');
   const encoded = encodeURIComponent(filename).replace(
     /[!'()*]/g,

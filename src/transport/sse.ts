@@ -1,8 +1,13 @@
 import type { ServerResponse } from 'node:http';
 
+/** How long a client may read nothing at all while something waits for it. */
+const STALL_LIMIT_MS = 120_000;
+
 function waitForRoom(response: ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    const limit = setTimeout(() => response.destroy(), STALL_LIMIT_MS);
     const settle = () => {
+      clearTimeout(limit);
       response.removeListener('drain', settle);
       signal.removeEventListener('abort', settle);
       resolve();

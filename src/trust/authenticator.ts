@@ -1,7 +1,7 @@
 import { decodeJwt, type JWTPayload, jwtVerify } from 'jose';
 import { type Clock, HoldfastError, type Logger, sha256Hex } from '../core/index.js';
 import { TOKEN_LIFETIME_SECONDS } from './identity.js';
-import { pinnedKeyOf } from './keys.js';
+import { isInOneSpelling, pinnedKeyOf } from './keys.js';
 import type { Authenticator, PeerDirectory, PeerKeySource } from './model.js';
 import type { Principal } from './principal.js';
 
@@ -18,7 +18,7 @@ interface Cached {
 
 /**
  * Verifies the peers' signed JWTs: pinned key, our URL as audience, issuer = subject = a configured peer, at most five minutes of life.
- * A verified token is remembered by its SHA-256 until it expires or the pinned key changes; verifying costs more than the rest of a request.
+ * A verified token is remembered by its SHA-256 until it expires or its peer is configured otherwise; verifying costs more than the rest of a request.
  */
 export function createAuthenticator(options: {
   audience: string;
@@ -30,6 +30,7 @@ export function createAuthenticator(options: {
   const cache = new Map<string, Cached>();
 
   async function verify(token: string): Promise<Cached> {
+    if (!isInOneSpelling(token)) throw new Error('token has a second spelling');
     // The unverified issuer only selects the key; the signature then proves it.
     const claimed = decodeJwt(token).iss;
     const peer = claimed === undefined ? null : options.peers.find(claimed);
@@ -42,10 +43,12 @@ export function createAuthenticator(options: {
       audience: options.audience,
       typ: 'JWT',
       requiredClaims: ['exp', 'iat', 'sub', 'aud', 'jti'],
+      // Refuses an issue still to come, too: its five minutes would begin whenever its maker likes.
+      maxTokenAge: TOKEN_LIFETIME_SECONDS,
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
       currentDate: options.clock.now(),
     });
-    const { exp, jti } = checkedClaims(payload, options.clock.now().getTime() / 1000);
+    const { exp, jti } = checkedClaims(payload);
     return {
       principal: { agent: peer.url, tenant: peer.tenant, tokenId: jti },
       expiresAt: exp,
@@ -62,8 +65,9 @@ export function createAuthenticator(options: {
       const fingerprint = sha256Hex(token);
       const held = cache.get(fingerprint);
       const now = options.clock.now().getTime() / 1000;
-      if (held && now < held.expiresAt && options.peers.find(held.principal.agent)?.key === held.pinnedKey) {
-        return held.principal;
+      if (held && now < held.expiresAt) {
+        const peer = options.peers.find(held.principal.agent);
+        if (peer?.key === held.pinnedKey && peer.tenant === held.principal.tenant) return held.principal;
       }
       cache.delete(fingerprint);
       let verified: Cached;
@@ -81,13 +85,13 @@ export function createAuthenticator(options: {
   };
 }
 
-/** The library bounds neither a token's life nor its beginning: one issued "tomorrow" would be good for days. */
-function checkedClaims(payload: JWTPayload, now: number): { exp: number; jti: string } {
-  const { exp, iat, jti } = payload;
+function checkedClaims(payload: JWTPayload): { exp: number; jti: string } {
+  const { exp, iat, jti, aud } = payload;
+  // Whoever else it is for could use it here.
+  if (Array.isArray(aud) && aud.length !== 1) throw new Error('token has more than one audience');
   if (exp === undefined || iat === undefined || exp - iat > TOKEN_LIFETIME_SECONDS) {
     throw new Error('token lives longer than five minutes');
   }
-  if (iat > now + CLOCK_TOLERANCE_SECONDS) throw new Error('token is from the future');
   if (typeof jti !== 'string' || jti.length < 1 || jti.length > 128)
     throw new Error('jti is not a short string');
   return { exp, jti };

@@ -1,4 +1,4 @@
-import { type CryptoKey, calculateJwkThumbprint, importJWK, type JWK } from 'jose';
+import { base64url, type CryptoKey, calculateJwkThumbprint, importJWK, type JWK } from 'jose';
 import { HoldfastError } from '../core/index.js';
 import type { Peer, PeerKeySource } from './model.js';
 
@@ -7,6 +7,23 @@ function algorithmOf(jwk: JWK): 'EdDSA' | 'ES256' | null {
   if (jwk.kty === 'OKP' && jwk.crv === 'Ed25519') return 'EdDSA';
   if (jwk.kty === 'EC' && jwk.crv === 'P-256') return 'ES256';
   return null;
+}
+
+/** Key sets come from outside: a key without its members is none, and must not hide the others. */
+async function thumbprintOf(jwk: JWK): Promise<string | null> {
+  try {
+    return await calculateJwkThumbprint(jwk, 'sha256');
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Whether a compact JWS is written in the only way its bytes can be: decoders ignore the last bits of a part, so that a text
+ * could be changed under a signature that stays good.
+ */
+export function isInOneSpelling(compact: string): boolean {
+  return compact.split('.').every((part) => base64url.encode(base64url.decode(part)) === part);
 }
 
 export interface PinnedKey {
@@ -27,7 +44,7 @@ export async function pinnedKeyOf(peer: Peer, keys: PeerKeySource): Promise<Pinn
       if (!algorithm) continue;
       const { kty, crv, x, y } = jwk;
       const publicJwk = { kty, crv, x, ...(y === undefined ? {} : { y }) } as JWK;
-      if ((await calculateJwkThumbprint(publicJwk, 'sha256')) !== peer.key) continue;
+      if ((await thumbprintOf(publicJwk)) !== peer.key) continue;
       return { jwk: publicJwk, key: (await importJWK(publicJwk, algorithm)) as CryptoKey, algorithm };
     }
   }

@@ -2,7 +2,7 @@ import { compactVerify, type JWK } from 'jose';
 import { HoldfastError } from '../core/index.js';
 import { parseReceiptClaims, type ReceiptClaims } from '../envelope/index.js';
 import { RECEIPT_TYPE } from './identity.js';
-import { pinnedKeyOf } from './keys.js';
+import { isInOneSpelling, pinnedKeyOf } from './keys.js';
 import type { Peer, PeerKeySource } from './model.js';
 
 /**
@@ -16,6 +16,7 @@ export async function verifyReceipt(
 ): Promise<{ claims: ReceiptClaims; key: JWK }> {
   const pinned = await pinnedKeyOf(peer, keys);
   try {
+    if (!isInOneSpelling(receipt)) throw new Error('the receipt has a second spelling');
     const { payload, protectedHeader } = await compactVerify(receipt, pinned.key, {
       algorithms: [pinned.algorithm],
     });

@@ -1,7 +1,7 @@
 // One node under fire. Plain JavaScript on the built package, so that it starts quickly and is what users run.
 import { openHoldfast, parseCaseFile, refundDispute } from '../../dist/index.js';
 
-const [role, dir, peer, target] = process.argv.slice(2);
+const [role, dir, peer, target, idle] = process.argv.slice(2);
 const holdfast = await openHoldfast({ dir });
 const amount = { amount: '49.00', currency: 'EUR' };
 
@@ -106,4 +106,4 @@ async function lane(first) {
   }
 }
 
-const lanes = role === 'triage' ? [lane(0), lane(1), lane(2)] : [];
+const lanes = role === 'triage' && !idle ? [lane(0), lane(1), lane(2)] : [];

@@ -46,8 +46,10 @@ class Node {
     private readonly told: Told,
   ) {}
 
-  async start(): Promise<void> {
-    const child = fork(join(import.meta.dirname, 'agent.mjs'), [this.role, ...this.args], {
+  /** An `idle` node begins no handover of its own, and only finishes what was left open. */
+  async start(idle = false): Promise<void> {
+    const args = [this.role, ...this.args, ...(idle ? ['idle'] : [])];
+    const child = fork(join(import.meta.dirname, 'agent.mjs'), args, {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#child = child;
@@ -204,12 +206,9 @@ async function run(): Promise<number> {
     try {
       const deadline = Date.now() + SETTLE_MS;
       await triage.stop();
-      await triage.start();
+      await triage.start(true);
+      while ((await openOffers(ledger)) > 0 && Date.now() < deadline) await sleep(100);
       await triage.stop();
-      while ((await openOffers(ledger)) > 0 && Date.now() < deadline) {
-        await triage.start();
-        await triage.stop();
-      }
       await billing.stop();
       const open = await openOffers(ledger);
       if (open > 0) told.violations.push(`${open} offers are still open`);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { defineContract, refundDispute } from '../../src/contract/index.js';
 import { DEFAULT_LIMITS, HoldfastError, type JsonObject } from '../../src/core/index.js';
 import { buildOfferMessage, parseCaseFile, redact } from '../../src/envelope/index.js';
-import { build, bytesOf, caseFileJson, registry } from './fixtures.js';
+import { build, bytesOf, caseFileJson, reference, registry } from './fixtures.js';
 
 const CANARY = 'CANARY-7f3a';
 const fileOf = (change: JsonObject = {}) =>
@@ -111,6 +111,25 @@ describe('redaction', () => {
       { facts: [{ key: 'reason', value: 'duplicate_charge', source: 'ann@mail.example', verified: false }] },
       'facts.reason.source',
     ],
+    [
+      'the name of a property',
+      {
+        facts: [
+          {
+            key: 'payment_a',
+            value: { id: { 'ann@mail.example': true } },
+            source: 'payments',
+            verified: true,
+          },
+        ],
+      },
+      'facts.payment_a.value.id.[email removed]',
+    ],
+    [
+      'a number',
+      { facts: [{ key: 'payment_a', value: { id: 4111111111111111 }, source: 'payments', verified: true }] },
+      'facts.payment_a.value.id',
+    ],
     ['a token', { goal: `Use Bearer ${'a1b2'.repeat(8)}` }, 'goal'],
   ])(
     '[R-040][R-057] refuses personal data or credentials in %s, naming the field only',
@@ -119,6 +138,30 @@ describe('redaction', () => {
       await expect(build(change)).rejects.toMatchObject({ code: 'personal_data' });
     },
   );
+
+  it('[R-059] does not repeat personal data that stands in the name of what it kept back', () => {
+    const kept = redact(
+      fileOf({
+        'ann@mail.example': 1,
+        constraints: { ...(caseFileJson().constraints as JsonObject), '+49 170 1234567': true },
+        facts: [...facts(), { key: 'tel.01701234567', value: 1, source: 'crm', verified: true }],
+      }),
+      refundDispute,
+    ).withheld;
+    expect(kept.map(({ path }) => path)).toEqual([
+      '[email removed]',
+      'constraints.[phone removed]',
+      'facts.[phone removed]',
+    ]);
+  });
+
+  it('[R-040][R-057] refuses a file name that tells who it is about', async () => {
+    const named = { ...reference, filename: 'claim of ann@mail.example.txt' };
+    await expect(build({}, { references: [reference, named] })).rejects.toMatchObject({
+      code: 'personal_data',
+      fields: [{ path: 'references.1.filename', problem: 'looks like an e-mail address' }],
+    });
+  });
 
   it('does not look at what stays behind anyway', () => {
     const phone = { key: 'phone', value: '+49 170 1234567', source: 'crm', verified: true };

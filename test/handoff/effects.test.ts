@@ -41,6 +41,13 @@ const lost = async (): Promise<{ id: string }> => {
   calls.push('lost');
   throw new Error('connection reset');
 };
+const gate = () => {
+  let resolve: (value: null) => void = () => undefined;
+  const promise = new Promise<null>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+};
 
 describe('an effect', () => {
   it('[R-080] is done once, however often it is asked for', async () => {
@@ -88,6 +95,86 @@ describe('an effect', () => {
     world.advance(LIMIT_MS);
     expect(await again()).toMatchObject({ row: { state: 'done' } });
     expect(calls).toEqual(['refund-1']);
+  });
+
+  it('[R-080][R-166] is called once where two processes find out at the same moment that it did not happen', async () => {
+    await expect(run({ ...refund(), perform: lost })).rejects.toMatchObject({ code: 'outcome_unknown' });
+    calls = [];
+    const second = gate();
+    const called = gate();
+    const answered = gate();
+    let asked = 0;
+    const reconcile = async () => {
+      asked += 1;
+      if (asked === 2) second.resolve(null);
+      await (asked === 2 ? called : second).promise;
+      return 'not_done' as const;
+    };
+    const perform = async (key: string) => {
+      calls.push(key);
+      called.resolve(null);
+      await answered.promise;
+      return { id: 're_1' };
+    };
+    const both = [run({ ...refund(), reconcile, perform }), run({ ...refund(), reconcile, perform })];
+    const other = await Promise.race(both.map((one) => one.then(() => null).catch((error) => error)));
+    expect(other).toMatchObject({ code: 'effect_in_flight' });
+    answered.resolve(null);
+    const results = await Promise.allSettled(both);
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(calls).toEqual(['refund-1']);
+  });
+
+  it('leaves a later call of its key alone when its own answer comes after the limit', async () => {
+    const answers: Record<string, string | EffectNotDone> = {
+      late: new EffectNotDone('declined'),
+      lost: 'connection reset',
+    };
+    for (const [key, answer] of Object.entries(answers)) {
+      let fail: (error: unknown) => void = () => undefined;
+      const called = gate();
+      const slow = run({
+        ...refund('1.00', key),
+        perform: () =>
+          new Promise<never>((_, reject) => {
+            fail = reject;
+            called.resolve(null);
+          }),
+      }).catch((error) => error);
+      await called.promise;
+      world.advance(LIMIT_MS);
+      const again = run({
+        ...refund('1.00', key),
+        reconcile: async () => 'not_done',
+        perform: async () => {
+          fail(answer);
+          expect(await slow).toMatchObject({ code: 'outcome_unknown' });
+          const [row] = (await world.ledger.listEffects(ref)).filter((effect) => effect.key === key);
+          expect(row?.state).not.toBe('failed');
+          return { id: 're_2' };
+        },
+      });
+      expect(await again).toMatchObject({ row: { state: 'done', outcome: 're_2' } });
+    }
+  });
+
+  it('[R-075] never says that nothing was called once it was, though the case has moved on meanwhile', async () => {
+    const slow = {
+      ...refund(),
+      perform: async (key: string) => {
+        calls.push(key);
+        world.advance(LIMIT_MS);
+        expect(await world.sender.handOff(world.input(ref))).toMatchObject({ state: 'accepted' });
+        return { id: 're_1' };
+      },
+    };
+    await expect(run(slow)).rejects.toMatchObject({
+      code: 'outcome_unknown',
+      cause: { code: 'epoch_stale' },
+    });
+    expect(calls).toEqual(['refund-1']);
+    expect(await world.ledger.listEffects(ref)).toMatchObject([{ state: 'unknown' }]);
+    expect((await world.ledger.readAudit(ref)).at(-1)).toMatchObject({ type: 'effect_reported' });
   });
 
   it('[R-127][R-128] is refused before anything is called: over the cap, in sum, prohibited or not permitted', async () => {

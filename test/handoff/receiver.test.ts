@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Verdict } from '../../src/contract/index.js';
 import type { Message } from '../../src/protocol/index.js';
 import { answerOf, BILLING, createWorld, MALLORY, TRIAGE, type World } from './world.js';
 
@@ -285,5 +286,68 @@ describe('receiving an offer', () => {
     expect(await world.ledger.getCase({ tenant: 'default', root: TRIAGE, caseId: 'CASE-16' })).toMatchObject({
       owner: BILLING,
     });
+  });
+
+  it('accepts on the word accept alone, whatever else a check returns', async () => {
+    const message = await heldOffer('CASE-17');
+    const garbage: unknown[] = [
+      undefined,
+      null,
+      true,
+      'accept',
+      {},
+      { verdict: 'accepted' },
+      { verdict: 'Reject', code: 'records_disagree', reason: 'no' },
+      { verdict: 'reject' },
+      { verdict: 'reject', code: 'constructor', reason: 'no' },
+      { verdict: 'reject', code: 'busy', reason: 'no' },
+      { verdict: 'reject', code: 'records_disagree', reason: 7 },
+      { verdict: 'reject', code: 'records_disagree', reason: 'no', fields: 'facts' },
+      { verdict: 'reject', code: 'records_disagree', reason: 'no', fields: [null] },
+      { verdict: 'reject', code: 'records_disagree', reason: 'no', hint: {} },
+    ];
+    for (const verdict of garbage) {
+      world.handler.current = { check: () => verdict as Verdict };
+      await expect(world.deliver(message), JSON.stringify(verdict)).rejects.toMatchObject({
+        code: 'internal',
+      });
+    }
+    expect((await world.lastOffer('CASE-17')).state).toBe('offered');
+    world.handler.current = { check: () => ({ verdict: 'accept' }) };
+    expect((await world.deliver(message)).status.state).toBe('TASK_STATE_COMPLETED');
+  });
+
+  it('[R-106] sends a rejection that the sender can read, whatever its words are', async () => {
+    const words = ['', '\u0000', '\u{1f600}'.repeat(1500), `${'x'.repeat(499)}\u{1f600}`];
+    for (const [index, word] of words.entries()) {
+      const field = { path: word, problem: word };
+      world.handler.current = {
+        check: () => ({
+          verdict: 'reject',
+          code: 'records_disagree',
+          reason: word,
+          fields: [field, field, field, field],
+          hint: word,
+        }),
+      };
+      const ref = await world.openCase(`CASE-WORD-${index}`, 3);
+      expect(await world.sender.handOff(world.input(ref))).toMatchObject({
+        state: 'rejected',
+        code: 'records_disagree',
+      });
+      const { key } = await world.lastOffer(ref.caseId);
+      expect(await world.sender.resend(key)).toMatchObject({ state: 'rejected' });
+    }
+  });
+
+  it('lets no check that never answers hold an offer past its accept_by', async () => {
+    world.handler.current = { check: () => new Promise(() => undefined) };
+    const ref = await world.openCase('CASE-18', 3);
+    const first = world.sender.handOff(world.input(ref, { acceptWithinMs: 300 }));
+    await expect.poll(() => world.downloads.length).toBe(1);
+    const again = world.deliver(JSON.parse(world.sent[0] ?? ''));
+    expect(await first).toMatchObject({ state: 'rejected', code: 'offer_expired' });
+    expect(answerOf(await again)).toMatchObject({ code: 'offer_expired', final: true });
+    expect(await world.ledger.getCase(ref)).toMatchObject({ owner: TRIAGE, epoch: 3 });
   });
 });

@@ -211,4 +211,102 @@ describe('handing a case over', () => {
     await world.sender.handOff(world.input(ref));
     await fails({}, 'not_owner');
   });
+
+  it('[R-065] finishes every open offer of which none can be finished before it', async () => {
+    const refs = [];
+    for (const caseId of ['CASE-7020', 'CASE-7021', 'CASE-7022']) {
+      const ref = await world.openCase(caseId);
+      world.wire.onSend = async () => {
+        throw new HoldfastError('peer_unreachable');
+      };
+      await world.sender.handOff(world.input(ref));
+      refs.push(ref);
+    }
+    world.wire.onSend = async (message, deliver) => {
+      if (message.messageId.startsWith('CASE-7021')) throw new TypeError('a bug of ours');
+      return deliver();
+    };
+    const results = await world.sender.resume(['default']);
+    expect(results.map(({ offer, state }) => [offer.ref.caseId, state]).sort()).toEqual([
+      ['CASE-7020', 'accepted'],
+      ['CASE-7021', 'open'],
+      ['CASE-7022', 'accepted'],
+    ]);
+    world.wire.onSend = null;
+    expect(await world.sender.resume(['default'])).toMatchObject([{ state: 'accepted' }]);
+  });
+
+  it('[R-065] says how an offer ended that another process decided or withdrew before it was sent', async () => {
+    const ref = await world.openCase('CASE-7023');
+    const { markOffered } = world.ledger;
+    world.ledger.markOffered = async (key) => {
+      world.ledger.markOffered = markOffered;
+      await world.sender.withdraw(key, 'by another process');
+      return markOffered(key);
+    };
+    expect(await world.sender.handOff(world.input(ref))).toMatchObject({ state: 'withdrawn' });
+    expect(world.sent).toEqual([]);
+    world.ledger.markOffered = async (key) => {
+      world.ledger.markOffered = markOffered;
+      await world.sender.resend(key);
+      return markOffered(key);
+    };
+    expect(await world.sender.handOff(world.input(ref))).toMatchObject({ state: 'accepted', epoch: 2 });
+    expect(world.accepted).toHaveLength(1);
+  });
+
+  it('begins no further offer once it is told to stop', async () => {
+    const stop = new AbortController();
+    for (const caseId of ['CASE-7024', 'CASE-7025']) {
+      const ref = await world.openCase(caseId);
+      world.wire.onSend = async () => {
+        throw new HoldfastError('peer_unreachable');
+      };
+      await world.sender.handOff(world.input(ref));
+    }
+    const before = world.sent.length;
+    world.wire.onSend = async () => {
+      stop.abort();
+      throw new HoldfastError('outcome_unknown');
+    };
+    expect(await world.sender.resume(['default'], stop.signal)).toMatchObject([{ state: 'open' }]);
+    expect(world.sent).toHaveLength(before + 1);
+  });
+
+  it('[R-060] stores no offer whose envelope says less of the effects than the ledger', async () => {
+    const ref = await world.openCase('CASE-7026');
+    const kind = await world.ledger.getKind('default', 'refund-dispute');
+    if (!kind) throw new Error('no kind');
+    const policy = { ...kind.policy, operations: { [TRIAGE]: ['refund'] } };
+    await world.ledger.putKind('default', { ...kind, policy }, { replace: true });
+    const effect = { ref, writer: TRIAGE, epoch: 1, key: 'refund-1' };
+    const start = { ...effect, operation: 'refund', amount: { amount: '1.00', currency: 'EUR' } };
+    const changes: Record<string, () => Promise<unknown>> = {
+      'started and settled': async () => {
+        await world.ledger.startEffect(start);
+        await world.ledger.settleEffect({ ...effect, state: 'unknown', outcome: null });
+      },
+      settled: () => world.ledger.settleEffect({ ...effect, state: 'failed', outcome: null }),
+      'started again and settled': async () => {
+        await world.ledger.startEffect(start);
+        await world.ledger.settleEffect({ ...effect, state: 'failed', outcome: null });
+      },
+    };
+    const { listEffects } = world.ledger;
+    for (const [how, change] of Object.entries(changes)) {
+      // Another process acts for the same agent, just after this one has read the effects.
+      world.ledger.listEffects = async (of) => {
+        const read = await listEffects(of);
+        await change();
+        return read;
+      };
+      await expect(world.sender.handOff(world.input(ref)), how).rejects.toMatchObject({
+        code: 'case_changed',
+        data: { key: 'refund-1' },
+      });
+    }
+    world.ledger.listEffects = listEffects;
+    expect(world.sent).toEqual([]);
+    expect(await world.sender.handOff(world.input(ref))).toMatchObject({ state: 'accepted' });
+  });
 });

@@ -234,8 +234,14 @@ describe('the library', () => {
     );
     billing.onHandoff(CONTRACT, { check: () => accept() });
     expect(() => billing.onHandoff(CONTRACT, {})).toThrow(expect.objectContaining({ code: 'usage' }));
+    const other = { ...refundDispute, skill: { ...refundDispute.skill, id: 'other' } };
+    expect(() => billing.onHandoff(other, {})).toThrow(expect.objectContaining({ code: 'usage' }));
     await billing.start();
     expect(() => billing.onHandoff(loan, {})).toThrow(/before start/);
+    // What was refused a second time has not replaced the first one for sending either.
+    await expect(billing.checkPeer(triageAgent.url, CONTRACT)).rejects.toMatchObject({
+      code: 'peer_unreachable',
+    });
     const card = await (await fetch(`${billing.url}/.well-known/agent-card.json`)).json();
     expect(card).toMatchObject({ name: 'billing', skills: [{ id: 'billing' }] });
   });

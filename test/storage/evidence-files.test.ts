@@ -47,6 +47,15 @@ describe('evidence files', () => {
     expect(await readdir(join(dir, 'tmp'))).toEqual([]);
   });
 
+  it.each(['text/plain; charset=utf-8', 'Text/Plain', 'text', '', 'text/plain\r\nX-Evil: 1', 'text/plain '])(
+    'take only a media type that a reference can carry, and %j is none',
+    async (mediaType) => {
+      const stored = store.put(chunksOf('x'), { mediaType, filename: 'a.txt' }, { maxBytes: 10 });
+      await expect(stored).rejects.toMatchObject({ code: 'usage' });
+      expect(await store.list()).toEqual([]);
+    },
+  );
+
   it('[R-036] number the versions of an artifact, and find the same bytes again', async () => {
     const one = await put('first');
     const two = await put('second', one.artifactId);

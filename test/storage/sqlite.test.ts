@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -270,6 +279,37 @@ describe('a transaction that fails', () => {
     expect(error).toMatchObject({ code: 'internal' });
     expect(String(error)).not.toContain('secret');
     byHand((db) => db.exec('DROP TRIGGER fault'));
+    await expect(ledger.addNote({ ...asTriage, text: 'x' })).resolves.toBeDefined();
+  });
+
+  it('acknowledges nothing that it would write to a file which is no longer the ledger', async () => {
+    const gone: Record<string, () => unknown> = {
+      deleted: () => rmSync(file),
+      moved: () => renameSync(file, `${file}.old`),
+      replaced: () => {
+        copyFileSync(file, `${file}.backup`);
+        renameSync(`${file}.backup`, file);
+      },
+      'made anew by another process': async () => {
+        rmSync(file);
+        await open();
+      },
+    };
+    for (const [how, remove] of Object.entries(gone)) {
+      for (const each of ['', '-wal', '-shm']) rmSync(file + each, { force: true });
+      const ledger = await openWithCase();
+      await remove();
+      const unavailable = { code: 'ledger_unavailable' };
+      await expect(ledger.accept(acceptance(clock)), how).rejects.toMatchObject(unavailable);
+      await expect(ledger.getCase(ref()), how).rejects.toMatchObject(unavailable);
+    }
+  });
+
+  it('goes on when a file that was moved is back in its place', async () => {
+    const ledger = await openWithCase();
+    renameSync(file, `${file}.old`);
+    await expect(ledger.getCase(ref())).rejects.toMatchObject({ code: 'ledger_unavailable' });
+    renameSync(`${file}.old`, file);
     await expect(ledger.addNote({ ...asTriage, text: 'x' })).resolves.toBeDefined();
   });
 

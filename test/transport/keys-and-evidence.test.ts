@@ -105,6 +105,23 @@ describe('the keys of a peer', () => {
   });
 });
 
+test('an answer that nobody wants lets go of its connection at once', async () => {
+  let open = 0;
+  const url = await serve((_request, response) => {
+    open += 1;
+    response.on('close', () => {
+      open -= 1;
+    });
+    response.writeHead(404).write('and so on');
+  });
+  const guarded = guardedFor(url);
+  const downloader = createEvidenceDownloader(guarded, async () => null);
+  const download = downloader.download(`${url}/missing`, { maxBytes: 100, timeoutMs: 10_000 });
+  expect(await codeOf(download)).toBe('evidence_unreadable');
+  expect(await codeOf(createPeerKeySource(guarded, DEFAULT_LIMITS).keysOf(url))).toBe('peer_unreachable');
+  await expect.poll(() => open, { timeout: 1_000 }).toBe(0);
+});
+
 describe('a download of evidence', () => {
   const BOUNDS = { maxBytes: 100, timeoutMs: 500 };
 

@@ -2,7 +2,7 @@ import { CASE_ID_PATTERN, HoldfastError, newId, sha256Hex, toUtc } from '../../c
 import type { CaseRow, NoteRow } from '../model.js';
 import type { AddNoteCommand, OpenCaseCommand, OwnerWrite } from '../port.js';
 import { isSettled } from './effects.js';
-import { atEpoch, boundsOf, loggableId, refuse } from './facts.js';
+import { atEpoch, boundsOf, loggableId, refuse, storable } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import type { Rule } from './ruling.js';
 
@@ -80,7 +80,8 @@ export const closeCase: Rule<OwnerWrite, CaseRow> = (view, command) => {
 export const addNote: Rule<AddNoteCommand, NoteRow> = (view, command) => {
   const standing = fence(view, 'add_note', command);
   if (isRefused(standing)) return standing;
-  const { ref, writer, epoch, text } = command;
+  const { ref, writer, epoch } = command;
+  const text = storable(command.text);
   const row: NoteRow = { id: newId('note'), ref, epoch, writer, text, at: toUtc(view.now) };
   return {
     changes: [{ do: 'add_note', guard: standing.guard, row }],

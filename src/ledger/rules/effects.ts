@@ -1,7 +1,7 @@
 import { AMOUNT_PATTERN, CURRENCY_PATTERN, HoldfastError, type Money, toUtc } from '../../core/index.js';
 import type { AuditFact, EffectRow } from '../model.js';
 import type { SettleEffectCommand, StartEffectCommand } from '../port.js';
-import { atEpoch, loggableData, loggableId, refuse } from './facts.js';
+import { atEpoch, loggableData, loggableId, refuse, storable } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import { checkPolicy } from './policy.js';
 import type { LedgerView, Rule, Ruling, StoredEffect } from './ruling.js';
@@ -22,9 +22,8 @@ const NAME = /^[\x21-\x7e]{1,200}$/;
 
 /** The effect as it counts now: past its limit a started one is unknown. */
 export function asOf(effect: StoredEffect, now: Date): EffectRow {
-  const { startedSeq: _, ...row } = effect;
-  const overdue = row.state === 'started' && Date.parse(row.limitAt) <= now.getTime();
-  return overdue ? { ...row, state: 'unknown' } : row;
+  const overdue = effect.state === 'started' && Date.parse(effect.limitAt) <= now.getTime();
+  return overdue ? { ...effect, state: 'unknown' } : effect;
 }
 
 export function isSettled(effect: EffectRow): boolean {
@@ -89,11 +88,16 @@ export const startEffect: Rule<StartEffectCommand, EffectRow> = (view, command) 
 
 export const settleEffect: Rule<SettleEffectCommand, EffectRow> = (view, command) => {
   const write = 'settle_effect';
-  const { ref, writer, epoch, key, state, outcome } = command;
+  const { ref, writer, epoch, key, state } = command;
+  const outcome = command.outcome === null ? null : storable(command.outcome);
   const effect = view.effects(ref).find((row) => row.key === key);
   const standing = fence(view, write, command);
   if (isRefused(standing)) return asReport(standing, effect, command);
   if (effect === undefined) return refuse({ write, ref, writer, code: 'effect_unknown', data: { key } });
+  // A key that was started again has left the caller's start behind: what is known of that says nothing about this one.
+  if (command.startedSeq !== undefined && command.startedSeq !== effect.startedSeq) {
+    return refuse({ write, ref, writer, code: 'effect_settled', data: { key, state: effect.state } });
+  }
   if (effect.state === state && effect.outcome === outcome) {
     return { changes: [], audit: null, result: asOf(effect, view.now) };
   }

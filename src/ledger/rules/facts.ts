@@ -28,6 +28,11 @@ export function loggableData(data: Readonly<Record<string, Scalar>>): Record<str
   );
 }
 
+/** Half a surrogate pair, such as text cut in the middle leaves, is not the same any more once it was stored. */
+export function storable(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\ufffd');
+}
+
 export function attemptOf(key: AcceptanceKey): { handoffId: string; attempt: number } {
   return { handoffId: key.handoffId, attempt: key.attempt };
 }

@@ -1,10 +1,10 @@
 import { type AcceptanceKey, HoldfastError, handoffIdOf, sha256Hex, toUtc } from '../../core/index.js';
 import type { DecisionRow, OfferRow, OfferState } from '../model.js';
 import type { DecideResult, IntendOfferCommand, RecordReceiptCommand, VoidOfferCommand } from '../port.js';
-import { inFlight } from './effects.js';
+import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
-import type { Rule, StoredOffer } from './ruling.js';
+import type { LedgerView, Rule, StoredEffect, StoredOffer } from './ruling.js';
 
 /*
  * An offer is one attempt; its bytes never change; a case has at most one that is open.
@@ -38,9 +38,14 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
   const standing = fence(view, write, command);
   if (isRefused(standing)) return standing;
   if (view.openOffer(ref) !== null) return refuse({ write, ref, writer, code: 'offer_open' });
-  const flying = inFlight(view, view.effects(ref));
+  const effects = view.effects(ref);
+  const flying = inFlight(view, effects);
   if (flying !== undefined) {
     return refuse({ write, ref, writer, code: 'effect_in_flight', data: { key: flying.key } });
+  }
+  const changed = unseen(view, effects, command.effects);
+  if (changed !== undefined) {
+    return refuse({ write, ref, writer, code: 'case_changed', data: { key: changed.key } });
   }
   const handoff = { tenant: ref.tenant, root: ref.root, sender: writer };
   const handoffId = handoffIdOf(ref.caseId, epoch);
@@ -89,6 +94,21 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
     result: offerRow(row),
   };
 };
+
+/** An effect that is not what the envelope says: it was started or settled after the envelope's effects had been read. */
+function unseen(
+  { now }: LedgerView,
+  effects: readonly StoredEffect[],
+  seen: IntendOfferCommand['effects'],
+): StoredEffect | undefined {
+  return effects.find(
+    (effect) =>
+      seen?.some(
+        ({ key, state, startedSeq }) =>
+          key === effect.key && startedSeq === effect.startedSeq && state === asOf(effect, now).state,
+      ) === false,
+  );
+}
 
 export const markOffered: Rule<AcceptanceKey, OfferRow> = (view, key) => {
   const offer = view.offer(key);

@@ -16,10 +16,8 @@ export interface StoredOffer extends OfferRow {
   readonly intendedSeq: number;
 }
 
-/** An effect as stored, before its limit is applied, with the place at which it was last started. */
-export interface StoredEffect extends EffectRow {
-  readonly startedSeq: number;
-}
+/** An effect as stored, before its limit is applied. */
+export type StoredEffect = EffectRow;
 
 /** What the rules read. A storage answers from inside the transaction that will write. */
 export interface LedgerView {

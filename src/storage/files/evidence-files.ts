@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HoldfastError, newId, SHA256_PATTERN, toUtc } from '../../core/index.js';
+import { HoldfastError, MEDIA_TYPE_PATTERN, newId, SHA256_PATTERN, toUtc } from '../../core/index.js';
 import type { EvidenceArtifact, EvidenceStore, ExpectedBytes } from '../../evidence/index.js';
 import { hasCode, linkInto, moveInto, openFolder, writeFileSafely } from './disk.js';
 
@@ -63,6 +63,9 @@ class EvidenceFiles implements EvidenceStore {
   ): Promise<EvidenceArtifact> {
     const artifactId = info.artifactId ?? newId('art');
     if (!ARTIFACT_ID.test(artifactId)) throw new HoldfastError('usage', 'The artifact id has another form.');
+    if (!MEDIA_TYPE_PATTERN.test(info.mediaType)) {
+      throw new HoldfastError('usage', 'A media type is `type/subtype` in lower case, without parameters.');
+    }
     const stored = await writeFileSafely(
       this.temp,
       (file) => copy(content, expected, (chunk) => file.writeFile(chunk)),

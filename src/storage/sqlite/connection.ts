@@ -35,6 +35,24 @@ export async function connect(file: string, deadline: number): Promise<Database.
   }
 }
 
+/**
+ * Throws once the path no longer names the file that is open: SQLite goes on writing to a file that was deleted or replaced, where
+ * nobody will ever read it, while another process may be making another history under the path.
+ * @throws ledger_unavailable
+ */
+export function guardPlace(db: Database.Database): () => void {
+  const find = () => statSync(db.name, { bigint: true, throwIfNoEntry: false });
+  const opened = find();
+  return () => {
+    const found = find();
+    if (found !== undefined && found.ino === opened?.ino && found.dev === opened.dev) return;
+    throw new HoldfastError(
+      'ledger_unavailable',
+      'The ledger file was moved, deleted or replaced while it was open.',
+    );
+  };
+}
+
 function configure(db: Database.Database): void {
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');

@@ -4,6 +4,7 @@ import type { LedgerView, Ruling } from '../../ledger/index.js';
 import { type ChangeHandlers, carryOut, type Engine, type LedgerQueries } from '../engine.js';
 import { auditTable } from './audit.js';
 import { caseTable } from './cases.js';
+import { guardPlace } from './connection.js';
 import { decisionTable } from './decisions.js';
 import { effectTable } from './effects.js';
 import { isFatal, toHoldfastError } from './errors.js';
@@ -27,6 +28,7 @@ export function sqliteEngine(db: Database.Database, clock: Clock, lockWaitMs: nu
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
+  const assertInPlace = guardPlace(db);
   let broken = false;
   let queue: Promise<unknown> = Promise.resolve();
 
@@ -53,7 +55,10 @@ export function sqliteEngine(db: Database.Database, clock: Clock, lockWaitMs: nu
   const guarded = async <T>(attempt: () => T, deadline: number): Promise<T> => {
     if (broken || !db.open) throw new HoldfastError('ledger_unavailable');
     try {
-      return await whileBusy(attempt, deadline);
+      return await whileBusy(() => {
+        assertInPlace();
+        return attempt();
+      }, deadline);
     } catch (error) {
       if (isFatal(error)) broken = true;
       throw toHoldfastError(error);

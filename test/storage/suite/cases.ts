@@ -272,6 +272,20 @@ export function caseSuite(open: OpenLedger): void {
       expect(audit).toContain('INV-77');
     });
 
+    it('agrees with the ledger on texts that no database keeps as they are', async () => {
+      const { ledger } = await ledgerWithCase(open);
+      const cut = 'half an emoji \ud83d';
+      const note = await ledger.addNote({ ...asTriage, text: `${cut}\u0000` });
+      expect(await ledger.listNotes(ref())).toEqual([note]);
+      await ledger.startEffect({ ...asTriage, ...start('r1') });
+      const settle = { ...asTriage, key: 'r1', state: 'done', outcome: cut } as const;
+      const done = await ledger.settleEffect(settle);
+      expect(await ledger.settleEffect(settle)).toEqual(done);
+      expect(await ledger.listEffects(ref())).toEqual([done]);
+      const snapshot = await ledger.snapshot(ref());
+      expect(compareWithLedger(replay(snapshot.audit), snapshot)).toEqual([]);
+    });
+
     it('lists the cases that have a chain, and each chain verifies and replays to the ledger', async () => {
       const { ledger, clock } = await ledgerWithCase(open);
       await openCase(ledger, 'CASE-2');

@@ -34,6 +34,7 @@ export function effectSuite(open: OpenLedger): void {
         owner: TRIAGE,
         state: 'started',
         startedAt: clock.in(0),
+        startedSeq: 2,
         limitAt: clock.in(30_000),
         settledAt: null,
         outcome: null,
@@ -70,6 +71,22 @@ export function effectSuite(open: OpenLedger): void {
       expect(await again()).toMatchObject({ state: 'started', startedAt: clock.in(0), settledAt: null });
       await ledger.settleEffect({ ...asTriage, key: 'r1', state: 'done', outcome: 're_1' });
       await expect(again()).rejects.toMatchObject({ code: 'effect_duplicate', data: { state: 'done' } });
+      expect(await states(ledger)).toEqual(['r1:done']);
+    });
+
+    it('settles the start it was told, never a later one of the same key', async () => {
+      const { ledger } = await ledgerWithCase(open);
+      const first = await ledger.startEffect({ ...asTriage, ...start('r1') });
+      const settle = { ...asTriage, key: 'r1', startedSeq: first.startedSeq, outcome: null };
+      await ledger.settleEffect({ ...settle, state: 'failed' });
+      const second = await ledger.startEffect({ ...asTriage, ...start('r1') });
+      for (const state of ['failed', 'unknown', 'done'] as const) {
+        await expect(ledger.settleEffect({ ...settle, state })).rejects.toMatchObject({
+          code: 'effect_settled',
+        });
+      }
+      expect(await ledger.listEffects(ref())).toEqual([second]);
+      await ledger.settleEffect({ ...settle, startedSeq: second.startedSeq, state: 'done' });
       expect(await states(ledger)).toEqual(['r1:done']);
     });
 
@@ -221,6 +238,18 @@ export function effectSuite(open: OpenLedger): void {
         ).rejects.toMatchObject({ data: { cap: most } });
         await expect(ledger.startEffect({ ...asBilling, ...start('r1', most) })).resolves.toBeDefined();
       }
+    });
+
+    it('[R-127] refuses by the cap however large the sum is', async () => {
+      const { ledger } = await ledgerWithCase(open);
+      await ledger.startEffect({ ...asTriage, ...start('r1', '1.00') });
+      for (const asked of ['999999999999999', '999999999999999.9999']) {
+        await expect(ledger.startEffect({ ...asTriage, ...start('r2', asked) })).rejects.toMatchObject({
+          code: 'cap_exceeded',
+          data: { reason: 'sum', asked },
+        });
+      }
+      expect((await ledger.readAudit(ref())).at(-1)).toMatchObject({ rule: 'cap_exceeded' });
     });
 
     it('refuses under a cap what cannot be added up', async () => {
