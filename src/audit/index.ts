@@ -1,20 +1,4 @@
-export {
-  type ChainedEntry,
-  type ChainHead,
-  type ChainProblem,
-  type ChainVerdict,
-  chain,
-  verifyChain,
-} from './chain.js';
+export { type ChainHead, chain, verifyChain } from './chain.js';
 export { compareWithLedger } from './compare.js';
-export { type ExportVerdict, exportChain, verifyExport } from './export.js';
-export {
-  type ReplayedCase,
-  type ReplayedDecision,
-  type ReplayedEffect,
-  type ReplayedNote,
-  type ReplayedOffer,
-  type ReplayedOwnership,
-  type ReplayedWork,
-  replay,
-} from './replay.js';
+export { exportChain, verifyExport } from './export.js';
+export { replay } from './replay.js';

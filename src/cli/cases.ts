@@ -1,6 +1,11 @@
 import { type CaseRef, HoldfastError } from '../core/index.js';
 import type { Holdfast } from '../node/index.js';
 
+export const ROOT_OPTION = [
+  '--root <url>',
+  'the agent that opened the case, when several cases have this id',
+] as const;
+
 /** The one case that a person means by its id. @throws case_unknown, usage when several roots have such a case */
 export async function findCase(holdfast: Holdfast, caseId: string, root?: string): Promise<CaseRef> {
   if (root !== undefined) {
@@ -12,8 +17,15 @@ export async function findCase(holdfast: Holdfast, caseId: string, root?: string
   const [only] = found;
   if (!only) throw unknown(caseId, '');
   if (found.length === 1) return only.ref;
-  const roots = found.map(({ ref }) => ref.root).join(', ');
-  throw new HoldfastError('usage', `Several cases are called ${caseId}. Say which with --root: ${roots}.`);
+  throw ambiguous(
+    caseId,
+    found.map(({ ref }) => ref),
+  );
+}
+
+export function ambiguous(caseId: string, refs: readonly CaseRef[]): HoldfastError {
+  const roots = refs.map(({ root }) => root).join(', ');
+  return new HoldfastError('usage', `Several cases are called ${caseId}. Say which with --root: ${roots}.`);
 }
 
 function unknown(caseId: string, where: string): HoldfastError {

@@ -1,3 +1,2 @@
-export { EXIT, EXIT_MEANINGS, type ExitCode, exitCodeOf } from './exit-codes.js';
-export type { Io } from './io.js';
+export { EXIT_MEANINGS, exitCodeOf } from './exit-codes.js';
 export { main } from './main.js';

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { type ErrorCode, HoldfastError, type Money } from '../core/index.js';
+import { type ErrorCode, HoldfastError, type Money, tidy } from '../core/index.js';
 import type { Contract, FactRule } from './model.js';
 
 /** What a contract judges of an envelope, in the envelope's own names. */
@@ -27,12 +27,8 @@ interface Problem {
   readonly problem: string;
 }
 
-const MAX_LENGTH = 200;
-
-/** A schema's own words can quote what was received, and go into answers and logs. */
-function tidy(text: string): string {
-  return text.replace(/\p{Cc}/gu, '?').slice(0, MAX_LENGTH);
-}
+/** A schema's own words can quote what was received. */
+const MAX_CHARS = 200;
 
 function pathOf(issue: StandardSchemaV1.Issue): string {
   return (issue.path ?? [])
@@ -74,8 +70,12 @@ async function checkFacts(
     const result = await rule.schema['~standard'].validate(structuredClone(fact.value));
     if (result.issues === undefined) outputs[fact.key] = result.value;
     for (const issue of result.issues ?? []) {
-      const problem = tidy(issue.message);
-      problems.push({ code: 'fact_invalid', path: tidy(`${path}.value${pathOf(issue)}`), problem });
+      const problem = tidy(issue.message, MAX_CHARS);
+      problems.push({
+        code: 'fact_invalid',
+        path: tidy(`${path}.value${pathOf(issue)}`, MAX_CHARS),
+        problem,
+      });
     }
   }
   const missing = Object.keys(contract.facts).filter(

@@ -1,13 +1,17 @@
-import { type FieldError, HoldfastError, isErrorCode } from '../core/index.js';
+import {
+  CODE_PATTERN,
+  CONTRACT_ID_PATTERN,
+  type FieldError,
+  HoldfastError,
+  isErrorCode,
+  MEDIA_TYPE_PATTERN,
+  OPERATION_PATTERN,
+  SKILL_PATTERN,
+} from '../core/index.js';
 import type { Contract, ContractDefinition, FactRule } from './model.js';
 
 const KEBAB = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const KEY = /^[a-z][a-z0-9_]{0,63}$/;
-const OPERATION = /^[a-z][a-z0-9_.:-]{0,63}$/;
-const SKILL = /^[a-z][a-z0-9_-]{0,63}$/;
-const CODE = /^[a-z][a-z0-9_]{2,47}$/;
-const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
-const OUTPUT = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*\/[1-9][0-9]{0,3}$/;
 const ALLOWED = ['goal', 'done', 'remaining', 'open_questions', 'constraints', 'artifact', 'source_task_id'];
 const NAME_LENGTH = 64;
 const TEXT_LENGTH = 500;
@@ -54,7 +58,7 @@ function checkSkill(skill: unknown, report: Report): void {
     report('skill', 'must be an object');
     return;
   }
-  if (!matches(skill.id, SKILL)) report('skill.id', `must match ${SKILL.source}`);
+  if (!matches(skill.id, SKILL_PATTERN)) report('skill.id', `must match ${SKILL_PATTERN.source}`);
   for (const name of ['name', 'description'] as const) {
     if (!isText(skill[name])) report(`skill.${name}`, `must be 1 to ${TEXT_LENGTH} characters`);
   }
@@ -83,18 +87,23 @@ function checkFact(rule: unknown, path: string, report: Report): void {
 }
 
 function checkConstraints(definition: Unchecked<ContractDefinition>, report: Report): void {
-  const operations = checkNames(definition.operations, 'operations', OPERATION, report);
+  const operations = checkNames(definition.operations, 'operations', OPERATION_PATTERN, report);
   const constraints = definition.constraints;
   if (!isRecord(constraints)) {
     report('constraints', 'must be an object');
     return;
   }
   if (typeof constraints.deadline !== 'boolean') report('constraints.deadline', 'must be true or false');
-  const caps = checkNames(constraints.caps, 'constraints.caps', OPERATION, report);
+  const caps = checkNames(constraints.caps, 'constraints.caps', OPERATION_PATTERN, report);
   caps.forEach((operation, index) => {
     if (!operations.includes(operation)) report(`constraints.caps.${index}`, 'is not among the operations');
   });
-  const prohibitions = checkNames(constraints.prohibitions, 'constraints.prohibitions', OPERATION, report);
+  const prohibitions = checkNames(
+    constraints.prohibitions,
+    'constraints.prohibitions',
+    OPERATION_PATTERN,
+    report,
+  );
   prohibitions.forEach((operation, index) => {
     if (operations.includes(operation))
       report(`constraints.prohibitions.${index}`, 'is among the operations too');
@@ -116,7 +125,7 @@ function checkEvidence(evidence: unknown, report: Report): void {
   if (!isCount(max) || max > MAX_REFERENCES)
     report('evidence.max', `must be an integer from 0 to ${MAX_REFERENCES}`);
   else if (isCount(min) && min > max) report('evidence.min', 'must not be above max');
-  const types = checkNames(mediaTypes, 'evidence.mediaTypes', MEDIA_TYPE, report);
+  const types = checkNames(mediaTypes, 'evidence.mediaTypes', MEDIA_TYPE_PATTERN, report);
   if (types.length === 0 && max !== 0) report('evidence.mediaTypes', 'must name at least one media type');
   if (!isCount(maxBytes) || maxBytes === 0) report('evidence.maxBytes', 'must be a positive number of bytes');
 }
@@ -128,7 +137,7 @@ function checkCodes(codes: unknown, report: Report): void {
     return;
   }
   for (const [code, meaning] of Object.entries(codes)) {
-    if (!CODE.test(code)) report(`codes.${code}`, `must match ${CODE.source}`);
+    if (!CODE_PATTERN.test(code)) report(`codes.${code}`, `must match ${CODE_PATTERN.source}`);
     if (isErrorCode(code)) report(`codes.${code}`, 'has a meaning already, in the error table');
     if (!isText(meaning)) report(`codes.${code}`, 'must say what it means');
   }
@@ -154,7 +163,7 @@ function findProblems(definition: Unchecked<ContractDefinition>): FieldError[] {
   }
   checkConstraints(definition, report);
   checkEvidence(definition.evidence, report);
-  if (requiredOutput !== undefined && !matches(requiredOutput, OUTPUT))
+  if (requiredOutput !== undefined && !matches(requiredOutput, CONTRACT_ID_PATTERN))
     report('requiredOutput', 'must be name/version');
   if (output !== undefined && !isStandardSchema(output))
     report('output', 'must be a Standard Schema (version 1)');

@@ -198,6 +198,9 @@ export interface FieldError {
   readonly problem: string;
 }
 
+/** Field errors named in one answer to a peer; more are only counted. */
+export const MAX_FIELD_ERRORS = 3;
+
 /** What an error carries besides its code and sentence. */
 export interface ErrorDetails {
   readonly fields?: readonly FieldError[];

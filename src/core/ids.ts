@@ -11,6 +11,10 @@ export interface CaseRef {
   readonly caseId: string;
 }
 
+export function isSameCase(a: CaseRef, b: CaseRef): boolean {
+  return a.tenant === b.tenant && a.root === b.root && a.caseId === b.caseId;
+}
+
 /** The key under which a receiver decides one attempt of one offer, once. */
 export interface AcceptanceKey {
   readonly tenant: string;

@@ -9,6 +9,7 @@ export {
   HoldfastError,
   isErrorCode,
   isHoldfastError,
+  MAX_FIELD_ERRORS,
   type Retry,
 } from './errors.js';
 export {
@@ -16,14 +17,33 @@ export {
   CASE_ID_PATTERN,
   type CaseRef,
   handoffIdOf,
+  isSameCase,
   messageIdOf,
   newId,
   normalizeAgentUrl,
 } from './ids.js';
-export { canonical, digestOf, type JsonObject, type JsonValue, sha256Hex } from './json.js';
+export { canonical, digestOf, isJsonObject, type JsonObject, type JsonValue, sha256Hex } from './json.js';
 export { DEFAULT_LIMITS, type Limits } from './limits.js';
 export { type Logger, silentLogger } from './logger.js';
-export { AMOUNT_PATTERN, addAmounts, CURRENCY_PATTERN, compareAmounts, type Money } from './money.js';
-export { type JsonProblem, parseStrictJson } from './strict-json.js';
+export {
+  AMOUNT_PATTERN,
+  addAmounts,
+  CURRENCY_PATTERN,
+  compareAmounts,
+  formatMoney,
+  type Money,
+  parseMoney,
+} from './money.js';
+export {
+  CODE_PATTERN,
+  CONTRACT_ID_PATTERN,
+  MEDIA_TYPE_PATTERN,
+  NAME_PATTERN,
+  OPERATION_PATTERN,
+  SHA256_PATTERN,
+  SKILL_PATTERN,
+} from './patterns.js';
+export { parseStrictJson } from './strict-json.js';
+export { tidy } from './text.js';
 export { parseUtc, UTC_PATTERN } from './time.js';
 export type { Withheld } from './withheld.js';

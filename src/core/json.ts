@@ -4,6 +4,11 @@ import canonicalizeJson from 'canonicalize';
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };
 
+/** A JSON object, and neither `null` nor an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** RFC 8785 canonical JSON. 3.0 and 3 are the same bytes. @throws TypeError on what JSON cannot hold */
 export function canonical(value: unknown): string {
   const text = canonicalizeJson(value);

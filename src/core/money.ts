@@ -7,6 +7,18 @@ export interface Money {
 export const AMOUNT_PATTERN = /^(?:0|[1-9]\d{0,14})(?:\.\d{1,4})?$/;
 export const CURRENCY_PATTERN = /^[A-Z]{3}$/;
 
+/** Money from `49.00 EUR`, as people write it; `null` where the text is anything else. */
+export function parseMoney(text: string): Money | null {
+  const [amount = '', currency = '', ...rest] = text.split(' ');
+  const valid = rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency);
+  return valid ? { amount, currency } : null;
+}
+
+/** `49.00 EUR` */
+export function formatMoney({ amount, currency }: Money): string {
+  return `${amount} ${currency}`;
+}
+
 /** Four decimal places hold every ISO 4217 currency; amounts compare and add as integers of that unit. */
 const SCALE = 4;
 

@@ -6,10 +6,8 @@ import { Timeline } from './timeline.js';
 import { findVariant, VARIANT_NAMES } from './variants.js';
 import { World } from './world.js';
 
-export { VARIANT_NAMES } from './variants.js';
-
 export interface TriageDemoOptions {
-  /** One of {@link VARIANT_NAMES}; the plain scenario where absent. */
+  /** The name of a variant; the plain scenario where absent. */
   readonly variant?: string;
   /** End when the scenario has been played, instead of staying up to be looked at. */
   readonly once: boolean;

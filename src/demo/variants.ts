@@ -104,9 +104,9 @@ const V5: Variant = {
     ],
     refused: [
       final('URL expired', 'evidence_expired', 1),
-      final('wrong hash', 'evidence_hash_mismatch'),
+      final('wrong hash', 'evidence_hash_mismatch', 1),
       final('hash missing', 'evidence_hash_missing', 1),
-      final('larger than declared', 'evidence_size_mismatch'),
+      final('larger than declared', 'evidence_size_mismatch', 1),
     ],
     evidenceFetches: 2,
     contexts: 4,
@@ -213,11 +213,11 @@ const V15: Variant = {
     ...KEPT,
     decisions: [1, 2, 3, 4, 5].map((attempt) => rejected(attempt, 'evidence_forbidden')),
     refused: [
-      final('the metadata address', 'evidence_forbidden'),
-      final('the metadata address, over https', 'evidence_forbidden'),
-      final('a loopback port that is not configured', 'evidence_forbidden'),
-      final('a name that leads to the metadata address', 'evidence_forbidden'),
-      final('a redirect to the metadata address', 'evidence_forbidden'),
+      final('the metadata address', 'evidence_forbidden', 1),
+      final('the metadata address, over https', 'evidence_forbidden', 1),
+      final('a loopback port that is not configured', 'evidence_forbidden', 1),
+      final('a name that leads to the metadata address', 'evidence_forbidden', 1),
+      final('a redirect to the metadata address', 'evidence_forbidden', 1),
     ],
     // The redirect itself, from a configured peer; where it leads is not asked.
     evidenceFetches: 1,

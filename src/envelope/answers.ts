@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type ErrorCode, HoldfastError } from '../core/index.js';
+import { type ErrorCode, HoldfastError, MAX_FIELD_ERRORS } from '../core/index.js';
 import * as form from './forms.js';
 import { fieldsOf } from './problems.js';
 
@@ -47,7 +47,7 @@ export const rejectionPartSchema = z
     attempt: form.positive.exactOptional(),
     code: form.code,
     reason: form.text(2000),
-    fields: z.array(z.strictObject({ path: form.text(500), problem: form.text(500) })).max(3),
+    fields: z.array(z.strictObject({ path: form.text(500), problem: form.text(500) })).max(MAX_FIELD_ERRORS),
     /** Whether a corrected offer can be accepted. */
     retryable: z.boolean(),
     hint: form.text(500).exactOptional(),

@@ -10,27 +10,29 @@ import {
 } from '../core/index.js';
 import type { EvidenceReference } from '../evidence/index.js';
 import type { CaseFile } from './case-file.js';
-import type { EnvelopeChain, EnvelopeEffect, HandoffEnvelope } from './model.js';
+import type { HandoffEnvelope } from './model.js';
 import { findPersonalData } from './privacy.js';
 import { type Redacted, redact, refuseTellingFilenames } from './redact.js';
 import { summarize } from './summarize.js';
 import { envelopeV2 } from './v2/index.js';
 
-export interface BuildInput {
+export interface BuildInput
+  extends Pick<
+    HandoffEnvelope,
+    | 'root'
+    | 'incarnation'
+    | 'handoff_id'
+    | 'attempt'
+    | 'from_agent'
+    | 'to_agent'
+    | 'epoch'
+    | 'references'
+    | 'effects'
+    | 'accept_by'
+    | 'chain'
+  > {
   readonly contract: Contract;
   readonly caseFile: CaseFile;
-  readonly root: string;
-  readonly incarnation: string;
-  readonly handoff_id: string;
-  readonly attempt: number;
-  readonly from_agent: string;
-  readonly to_agent: string;
-  readonly epoch: number;
-  readonly references: readonly EvidenceReference[];
-  readonly effects: readonly EnvelopeEffect[];
-  readonly accept_by: string;
-  readonly chain: EnvelopeChain;
-  readonly provenance?: readonly string[];
   readonly traceparent: string;
   /** Bytes of canonical JSON; 64 KiB where absent. */
   readonly maxEnvelopeBytes?: number;
@@ -115,7 +117,7 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     effects: input.effects,
     accept_by: input.accept_by,
     chain: input.chain,
-    provenance: input.provenance ?? [],
+    provenance: [],
     trace: { traceparent: input.traceparent },
   };
   const text = canonical(envelope);

@@ -4,29 +4,33 @@ import {
   type FieldError,
   HoldfastError,
   isHoldfastError,
+  isJsonObject,
   type JsonValue,
   type Limits,
   parseStrictJson,
   parseUtc,
 } from '../core/index.js';
 import * as form from './forms.js';
-import type { ArtifactPointer, EnvelopeConstraints, Fact } from './model.js';
+import type { Fact, HandoffEnvelope } from './model.js';
 import { redactText } from './privacy.js';
 import { fieldsOf } from './problems.js';
 
 /** What the owner's agent knows of a case, before the contract says what of it may leave. */
-export interface CaseFile {
-  readonly case_id: string;
-  readonly kind: string;
-  readonly goal: string;
-  readonly done: readonly string[];
-  readonly remaining: readonly string[];
-  readonly facts: readonly Fact[];
-  readonly open_questions: readonly string[];
-  readonly constraints: EnvelopeConstraints;
-  readonly required_output?: string;
-  readonly artifact?: ArtifactPointer;
-  readonly source_task_id?: string;
+export interface CaseFile
+  extends Pick<
+    HandoffEnvelope,
+    | 'case_id'
+    | 'kind'
+    | 'goal'
+    | 'done'
+    | 'remaining'
+    | 'facts'
+    | 'open_questions'
+    | 'constraints'
+    | 'required_output'
+    | 'artifact'
+    | 'source_task_id'
+  > {
   /** Paths of everything else in the file; their values are not even kept. */
   readonly unlisted: readonly string[];
 }
@@ -97,11 +101,11 @@ function readJson(bytes: Uint8Array, limits: Limits): JsonValue {
 
 /** A fact whose source is absent, null or empty is its own error: the cure is to find out who says so. */
 function findUnsourced(value: JsonValue): FieldError[] {
-  const facts = typeof value === 'object' && value !== null && 'facts' in value ? value.facts : [];
+  const facts = isJsonObject(value) ? value.facts : [];
   if (!Array.isArray(facts)) return [];
   return facts.flatMap((each, at) => {
-    const isFact = typeof each === 'object' && each !== null && !Array.isArray(each);
-    const unsourced = isFact && (each.source === undefined || each.source === null || each.source === '');
+    const unsourced =
+      isJsonObject(each) && (each.source === undefined || each.source === null || each.source === '');
     return unsourced ? [{ path: `facts.${at}.source`, problem: 'is required' }] : [];
   });
 }

@@ -1,5 +1,17 @@
 import * as z from 'zod';
-import { AMOUNT_PATTERN, CASE_ID_PATTERN, CURRENCY_PATTERN, UTC_PATTERN } from '../core/index.js';
+import {
+  AMOUNT_PATTERN,
+  CASE_ID_PATTERN,
+  CODE_PATTERN,
+  CONTRACT_ID_PATTERN,
+  CURRENCY_PATTERN,
+  MEDIA_TYPE_PATTERN,
+  NAME_PATTERN,
+  OPERATION_PATTERN,
+  SHA256_PATTERN,
+  SKILL_PATTERN,
+  UTC_PATTERN,
+} from '../core/index.js';
 
 /**
  * The forms that documents are made of. Patterns only, no refinements: a refinement would silently be missing from the JSON
@@ -26,20 +38,17 @@ export const url = pattern(
   'must be an http(s) URL of at most 2,000 characters',
 );
 export const utc = pattern(UTC_PATTERN, 'must be a UTC time such as 2026-01-31T10:00:00Z');
-export const sha256 = pattern(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex');
+export const sha256 = pattern(SHA256_PATTERN, 'must be a SHA-256 in lower-case hex');
 export const caseId = pattern(CASE_ID_PATTERN, 'must be a case id: letters, digits, dot, dash, underscore');
-export const kind = pattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a kind');
+export const kind = pattern(NAME_PATTERN, 'must be the name of a kind');
 export const handoffId = pattern(
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}:[1-9][0-9]{0,15}$/,
   'must be case_id:epoch+1',
 );
-export const nameVersion = pattern(
-  /^(?=[\s\S]{1,80}$)[a-z][a-z0-9]*(?:-[a-z0-9]+)*\/[1-9][0-9]{0,3}$/,
-  'must be name/version',
-);
-export const skill = pattern(/^[a-z][a-z0-9_-]{0,63}$/, 'must be the id of a skill');
+export const nameVersion = pattern(CONTRACT_ID_PATTERN, 'must be name/version');
+export const skill = pattern(SKILL_PATTERN, 'must be the id of a skill');
 export const operation = pattern(
-  /^[a-z][a-z0-9_.:-]{0,63}$/,
+  OPERATION_PATTERN,
   'must be the name of an operation, such as refund or publish',
 );
 const factKey = pattern(
@@ -50,10 +59,7 @@ export const opaqueId = pattern(
   /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/,
   'must be an id of 1 to 128 characters',
 );
-export const mediaType = pattern(
-  /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/,
-  'must be a media type in lower case without parameters',
-);
+export const mediaType = pattern(MEDIA_TYPE_PATTERN, 'must be a media type in lower case without parameters');
 export const filename = pattern(
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   /^[^\u0000-\u001f\u007f-\u009f/\\:*?"<>|\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]{1,120}$/u,
@@ -67,7 +73,7 @@ export const compactJws = pattern(
   /^(?=[\s\S]{1,8000}$)[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/,
   'must be a compact JWS',
 );
-export const code = pattern(/^[a-z][a-z0-9_]{2,47}$/, 'must be a code in snake_case');
+export const code = pattern(CODE_PATTERN, 'must be a code in snake_case');
 
 export const positive = z.int().min(1);
 /** One less than the largest exact integer, so that the next epoch is exact too. */

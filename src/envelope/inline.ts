@@ -1,4 +1,4 @@
-import type { FieldError, JsonValue } from '../core/index.js';
+import { type FieldError, isJsonObject, type JsonValue } from '../core/index.js';
 
 /** One fact's value as JSON, bytes. What is longer belongs behind a reference. */
 const MAX_VALUE_BYTES = 4096;
@@ -24,7 +24,7 @@ function isTranscript(text: string): boolean {
 }
 
 function isTurn(value: JsonValue): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  if (!isJsonObject(value)) return false;
   const keys = Object.keys(value).map((key) => key.toLowerCase());
   return SPEAKER_KEYS.some((key) => keys.includes(key)) && SPEECH_KEYS.some((key) => keys.includes(key));
 }

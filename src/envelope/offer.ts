@@ -4,6 +4,7 @@ import {
   type FieldError,
   HoldfastError,
   handoffIdOf,
+  isJsonObject,
   type JsonObject,
   type JsonValue,
   type Limits,
@@ -209,7 +210,7 @@ export function readOfferKey(message: Message, registry: EnvelopeRegistry): Offe
   const value = parts[0]?.data;
   const codec = registry.find(parts[0]?.mediaType ?? '');
   if (parts.length !== 1 || codec === null || codec === 'unknown_version') return null;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  if (!isJsonObject(value)) return null;
   const root = form.agentUrl.safeParse(value.root);
   const caseId = value.case_id;
   const handoffId = form.handoffId.safeParse(value.handoff_id);

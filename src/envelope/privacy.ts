@@ -15,57 +15,18 @@ interface PrivacyRule {
 
 const digitsOf = (text: string): string => text.replace(/\D/g, '');
 
-const IBAN_LENGTHS: Readonly<Record<string, number>> = {
-  ...{
-    AD: 24,
-    AE: 23,
-    AT: 20,
-    BE: 16,
-    BG: 22,
-    BR: 29,
-    CH: 21,
-    CY: 28,
-    CZ: 24,
-    DE: 22,
-    DK: 18,
-    EE: 20,
-    ES: 24,
-  },
-  ...{
-    FI: 18,
-    FR: 27,
-    GB: 22,
-    GR: 27,
-    HR: 21,
-    HU: 28,
-    IE: 22,
-    IL: 23,
-    IS: 26,
-    IT: 27,
-    LI: 21,
-    LT: 20,
-    LU: 20,
-  },
-  ...{
-    LV: 21,
-    MC: 27,
-    MT: 31,
-    NL: 18,
-    NO: 15,
-    PL: 28,
-    PT: 25,
-    RO: 24,
-    SA: 24,
-    SE: 24,
-    SI: 19,
-    SK: 24,
-    TR: 26,
-  },
-};
+const IBAN_LENGTHS: ReadonlyMap<string, number> = new Map(
+  (
+    'AD24 AE23 AT20 BE16 BG22 BR29 CH21 CY28 CZ24 DE22 DK18 EE20 ES24 FI18 FR27 GB22 GR27 HR21 HU28 IE22 ' +
+    'IL23 IS26 IT27 LI21 LT20 LU20 LV21 MC27 MT31 NL18 NO15 PL28 PT25 RO24 SA24 SE24 SI19 SK24 TR26'
+  )
+    .split(' ')
+    .map((entry) => [entry.slice(0, 2), Number(entry.slice(2))]),
+);
 
 function isIban(match: string): boolean {
   const compact = match.replace(/[ -]/g, '').toUpperCase();
-  const length = IBAN_LENGTHS[compact.slice(0, 2)];
+  const length = IBAN_LENGTHS.get(compact.slice(0, 2));
   if (length === undefined || compact.length < length) return false;
   const turned = compact.slice(4, length) + compact.slice(0, 4);
   const digits = [...turned].map((char) => Number.parseInt(char, 36)).join('');

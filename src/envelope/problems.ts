@@ -1,15 +1,8 @@
 import type * as z from 'zod';
-import { type ErrorCode, type FieldError, HoldfastError } from '../core/index.js';
+import { type ErrorCode, type FieldError, HoldfastError, MAX_FIELD_ERRORS, tidy } from '../core/index.js';
 
-/** Problems named in one answer; the rest are counted. */
-const MAX_FIELDS = 3;
-
-const MAX_PATH_LENGTH = 200;
-
-/** A path can hold a key that the sender made up, and goes into answers and logs. */
-function tidy(text: string): string {
-  return text.replace(/\p{Cc}/gu, '?').slice(0, MAX_PATH_LENGTH);
-}
+/** A path can hold a key that the sender made up. */
+const MAX_CHARS = 200;
 
 function describe(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String).join('.');
@@ -33,7 +26,7 @@ function describe(issue: z.core.$ZodIssue): FieldError[] {
 export function fieldsOf(error: z.ZodError): FieldError[] {
   return error.issues
     .flatMap(describe)
-    .map(({ path, problem }) => ({ path: tidy(path), problem: tidy(problem) }));
+    .map(({ path, problem }) => ({ path: tidy(path, MAX_CHARS), problem: tidy(problem, MAX_CHARS) }));
 }
 
 /** An error that names the first three fields and counts all in `data.problems`. */
@@ -43,7 +36,7 @@ export function documentError(
   data: Readonly<Record<string, string | number>> = {},
 ): HoldfastError {
   return new HoldfastError(code, undefined, {
-    fields: fields.slice(0, MAX_FIELDS),
+    fields: fields.slice(0, MAX_FIELD_ERRORS),
     data: { ...data, problems: fields.length },
   });
 }

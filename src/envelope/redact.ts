@@ -2,19 +2,10 @@ import type { Contract } from '../contract/index.js';
 import { type FieldError, HoldfastError, type JsonValue, type Withheld } from '../core/index.js';
 import type { EvidenceReference } from '../evidence/index.js';
 import type { CaseFile } from './case-file.js';
-import type { ArtifactPointer, EnvelopeConstraints, Fact } from './model.js';
 import { findPersonalData, redactText } from './privacy.js';
 
 /** What of a case file the contract lets out, and a record of what it did not. */
-export interface Redacted {
-  readonly facts: readonly Fact[];
-  readonly goal: string;
-  readonly done: readonly string[];
-  readonly remaining: readonly string[];
-  readonly open_questions: readonly string[];
-  readonly constraints: EnvelopeConstraints;
-  readonly artifact?: ArtifactPointer;
-  readonly source_task_id?: string;
+export interface Redacted extends Omit<CaseFile, 'case_id' | 'kind' | 'required_output' | 'unlisted'> {
   readonly withheld: readonly Withheld[];
 }
 

@@ -1,4 +1,4 @@
-import { canonical, type JsonValue } from '../core/index.js';
+import { canonical, formatMoney, isJsonObject, type JsonValue } from '../core/index.js';
 import type { EnvelopeSummary, Fact, HandoffEnvelope } from './model.js';
 
 type SummaryFields = Pick<
@@ -19,7 +19,7 @@ function clip(text: string): string {
 
 function show(value: JsonValue): string {
   if (typeof value === 'string') return clip(value);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return clip(canonical(value));
+  if (!isJsonObject(value)) return clip(canonical(value));
   const pairs = Object.entries(value).map(
     ([key, each]) => `${key} ${typeof each === 'string' ? each : canonical(each)}`,
   );
@@ -33,9 +33,7 @@ function showFact(fact: Fact): string {
 function showConstraints(constraints: HandoffEnvelope['constraints']): string[] {
   return [
     ...(constraints.deadline === undefined ? [] : [`deadline ${constraints.deadline}`]),
-    ...Object.entries(constraints.caps).map(
-      ([operation, cap]) => `${operation} at most ${cap.amount} ${cap.currency}`,
-    ),
+    ...Object.entries(constraints.caps).map(([operation, cap]) => `${operation} at most ${formatMoney(cap)}`),
     ...constraints.prohibitions.map((operation) => `no ${operation}`),
   ];
 }

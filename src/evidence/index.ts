@@ -1,10 +1,5 @@
 export { sanitizeFilename } from './filename.js';
 export type * from './model.js';
-export { checkReference, type ReceiveOptions, type ReferenceBounds, receiveEvidence } from './receive.js';
+export { checkReference, receiveEvidence } from './receive.js';
 export { buildReference } from './reference.js';
-export {
-  DEFAULT_EVIDENCE_TTL_MS,
-  type EvidenceGrant,
-  signEvidenceUrl,
-  verifyEvidenceUrl,
-} from './signed-url.js';
+export { DEFAULT_EVIDENCE_TTL_MS, signEvidenceUrl, verifyEvidenceUrl } from './signed-url.js';

@@ -50,7 +50,7 @@ export interface EvidenceStore {
   open(sha256: string): AsyncIterable<Uint8Array>;
 }
 
-/** One guarded download: the body as a stream, under the receiver's own identity. */
+/** One guarded download: the body as a stream and its media type as the server names it, under the receiver's own identity. */
 export interface EvidenceDownloader {
   /** @throws evidence_forbidden, evidence_unreadable, evidence_too_large */
   download(

@@ -4,6 +4,7 @@ import {
   isHoldfastError,
   type Limits,
   parseUtc,
+  SHA256_PATTERN,
   sha256Hex,
 } from '../core/index.js';
 import { bareMediaType } from '../protocol/index.js';
@@ -34,7 +35,7 @@ function refuse(code: ErrorCode, field: string, problem: string): HoldfastError 
  * @throws evidence_hash_missing, evidence_expired, evidence_too_large
  */
 export function checkReference(reference: EvidenceReference, options: ReferenceBounds): void {
-  if (!/^[0-9a-f]{64}$/.test(reference.sha256)) {
+  if (!SHA256_PATTERN.test(reference.sha256)) {
     throw refuse('evidence_hash_missing', 'sha256', 'must be a SHA-256 in lower-case hex');
   }
   const expires = parseUtc(reference.expires_at);
@@ -101,14 +102,15 @@ export async function receiveEvidence(
 ): Promise<EvidenceArtifact> {
   checkReference(reference, options);
   const { mediaType, body } = await download(reference, options);
-  if (bareMediaType(mediaType ?? '') !== bareMediaType(reference.media_type)) {
+  const declared = bareMediaType(reference.media_type);
+  if (bareMediaType(mediaType ?? '') !== declared) {
     await abandon(body);
     throw refuse('evidence_media_type', 'media_type', 'is not what the server says the content is');
   }
   const filename = sanitizeFilename(reference.filename);
   return options.store.put(
     readBody(body),
-    { mediaType: bareMediaType(reference.media_type), filename, artifactId: localIdOf(reference, filename) },
+    { mediaType: declared, filename, artifactId: localIdOf(reference, filename) },
     { sha256: reference.sha256, bytes: reference.bytes, maxBytes: options.limits.maxEvidenceBytes },
   );
 }

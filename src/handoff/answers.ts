@@ -6,6 +6,7 @@ import {
   isErrorCode,
   type JsonObject,
   type JsonValue,
+  MAX_FIELD_ERRORS,
   newId,
 } from '../core/index.js';
 import type { ReceiptPart, RejectionPart } from '../envelope/index.js';
@@ -37,7 +38,6 @@ export interface Delivery {
   readonly principal: Principal;
 }
 
-const MAX_FIELDS = 3;
 const MAX_REASON_CHARS = 2000;
 const MAX_FIELD_CHARS = 500;
 
@@ -64,7 +64,7 @@ export function rejectionPart(
     }),
     code: rejection.code,
     reason: clip(rejection.reason, MAX_REASON_CHARS, 'No reason was given.'),
-    fields: (rejection.fields ?? []).slice(0, MAX_FIELDS).map(({ path, problem }) => ({
+    fields: (rejection.fields ?? []).slice(0, MAX_FIELD_ERRORS).map(({ path, problem }) => ({
       path: clip(path, MAX_FIELD_CHARS, '.'),
       problem: clip(problem, MAX_FIELD_CHARS, 'is not valid'),
     })),

@@ -1,5 +1,11 @@
 import type { Contract } from '../contract/index.js';
-import { HoldfastError, isHoldfastError, type JsonObject, type JsonValue } from '../core/index.js';
+import {
+  HoldfastError,
+  isHoldfastError,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+} from '../core/index.js';
 import type { EnvelopeRegistry } from '../envelope/index.js';
 import { EXTENSION_URI } from '../protocol/index.js';
 import { mayPass, type Peer, type PeerKeySource, pinnedKeyOf } from '../trust/index.js';
@@ -60,9 +66,5 @@ function incompatible(peer: Peer, problem: string): HoldfastError {
 }
 
 function list(value: JsonValue | undefined): JsonObject[] {
-  return Array.isArray(value)
-    ? value.filter(
-        (entry): entry is JsonObject => typeof entry === 'object' && entry !== null && !Array.isArray(entry),
-      )
-    : [];
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }

@@ -69,7 +69,6 @@ export type OfferState =
   | 'withdrawn'
   | 'expired'
   | 'in_doubt';
-export const OPEN_OFFER_STATES = ['intended', 'offered', 'in_doubt'] as const satisfies readonly OfferState[];
 
 /** One attempt to hand one case to one agent, as its sender's ledger holds it. */
 export interface OfferRow {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { configSchema, meaningOf } from './config-schema.js';
+import { meaningOf } from './config-keys.js';
+import { configSchema } from './config-schema.js';
 
 /** One key of the configuration, as `config explain` and the reference page show it. */
 export interface ConfigKey {

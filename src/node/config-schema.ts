@@ -1,86 +1,20 @@
 import { z } from 'zod';
-import { AMOUNT_PATTERN, CURRENCY_PATTERN, DEFAULT_LIMITS, normalizeAgentUrl } from '../core/index.js';
+import {
+  CONTRACT_ID_PATTERN,
+  DEFAULT_LIMITS,
+  NAME_PATTERN,
+  normalizeAgentUrl,
+  OPERATION_PATTERN,
+  parseMoney,
+} from '../core/index.js';
+import { DEFAULT_EVIDENCE_TTL_MS } from '../evidence/index.js';
+import { absent, count, duration, key, optional, section, size, text } from './config-keys.js';
 import { loopbackAddress } from './loopback.js';
-import { formatDuration, formatSize, parseDuration, parseSize } from './units.js';
 
 /**
  * The configuration file, once: what a key may hold, its default and what it means all stand here. `config explain`, the reference
  * page and the validator read this schema, so that none can say something else than the others.
  */
-
-/** What a person is told about one key. `default` is as it is written in YAML; absent where the key must be given. */
-export interface KeyMeaning {
-  readonly type: string;
-  readonly meaning: string;
-  readonly default?: string;
-}
-
-const meanings = z.registry<KeyMeaning>();
-
-function explained<T extends z.ZodType>(schema: T, meaning: KeyMeaning): T {
-  meanings.add(schema as z.ZodType, meaning);
-  return schema;
-}
-
-function key<T extends z.ZodType>(schema: T, type: string, meaning: string): T {
-  return explained(schema.clone() as T, { type, meaning });
-}
-
-/** A key that may be left out; `fallback` is its default as it would stand in the file. */
-function optional<T extends z.ZodType>(schema: T, type: string, fallback: z.input<T>, meaning: string) {
-  const shown = typeof fallback === 'string' ? fallback : JSON.stringify(fallback);
-  return explained(schema.prefault(fallback as never), { type, meaning, default: shown });
-}
-
-/** A key that may be left out and then means what its sentence says. */
-function absent<T extends z.ZodType>(schema: T, type: string, meaning: string) {
-  return explained(schema.optional(), { type, meaning, default: 'none' });
-}
-
-/** A section that may be left out; its keys then have their own defaults. */
-function section<T extends z.ZodRawShape>(shape: T) {
-  const inner = z.strictObject(shape);
-  return inner.prefault({} as z.input<typeof inner>);
-}
-
-function duration(fallbackMs: number, range: { minMs: number; maxMs: number }, meaning: string) {
-  const { minMs, maxMs } = range;
-  const between = `between ${formatDuration(minMs)} and ${formatDuration(maxMs)}`;
-  const schema = z
-    .string({ error: 'must be a duration with its unit, such as 30s, 5m or 24h' })
-    .transform((text, context) => {
-      const ms = parseDuration(text);
-      if (ms !== null && ms >= minMs && ms <= maxMs) return ms;
-      context.addIssue({ code: 'custom', message: `must be a duration ${between}, such as 30s, 5m or 24h` });
-      return z.NEVER;
-    });
-  return optional(schema, 'duration', formatDuration(fallbackMs), `${meaning} ${capitalize(between)}.`);
-}
-
-function size(fallback: number, maxBytes: number, meaning: string) {
-  const schema = z
-    .string({ error: 'must be a size with its unit, such as 64KiB or 1MiB' })
-    .transform((text, context) => {
-      const bytes = parseSize(text);
-      if (bytes !== null && bytes >= 1 && bytes <= maxBytes) return bytes;
-      context.addIssue({
-        code: 'custom',
-        message: `must be a size up to ${formatSize(maxBytes)}, such as 64KiB or 1MiB`,
-      });
-      return z.NEVER;
-    });
-  return optional(schema, 'size', formatSize(fallback), `${meaning} At most ${formatSize(maxBytes)}.`);
-}
-
-function count(fallback: number, range: { min: number; max: number }, meaning: string) {
-  const { min, max } = range;
-  const error = `must be a whole number from ${min} to ${max}`;
-  const schema = z.int({ error }).min(min, { error }).max(max, { error });
-  return optional(schema, 'integer', fallback, `${meaning} From ${min} to ${max}.`);
-}
-
-const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
-const text = (pattern: RegExp, error: string) => z.string({ error }).regex(pattern, { error });
 
 const agentUrl = z.string({ error: 'must be a URL' }).transform((value, context) => {
   try {
@@ -95,13 +29,10 @@ const agentUrl = z.string({ error: 'must be a URL' }).transform((value, context)
   });
   return z.NEVER;
 });
-const name = text(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be a name: letters, digits, . _ - (at most 64)');
+const name = text(NAME_PATTERN, 'must be a name: letters, digits, . _ - (at most 64)');
 const path = z.string({ error: 'must be a file path' }).min(1, { error: 'must be a file path' });
-const contractId = text(
-  /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*\/[1-9]\d{0,3}$/,
-  'must be a contract id, name/version, such as refund-dispute/1',
-);
-const operation = text(/^[a-z][a-z0-9_.:-]{0,63}$/, 'must be the name of an operation, such as refund');
+const contractId = text(CONTRACT_ID_PATTERN, 'must be a contract id, name/version, such as refund-dispute/1');
+const operation = text(OPERATION_PATTERN, 'must be the name of an operation, such as refund');
 const hostAndPort = text(
   /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/,
   'must be host:port, such as 127.0.0.1:4200',
@@ -110,9 +41,8 @@ const hostAndPort = text(
 const money = z
   .string({ error: 'must be an amount with its currency, such as 100.00 EUR' })
   .transform((value, context) => {
-    const [amount = '', currency = '', ...rest] = value.split(' ');
-    if (rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency))
-      return { amount, currency };
+    const parsed = parseMoney(value);
+    if (parsed !== null) return parsed;
     context.addIssue({ code: 'custom', message: 'must be an amount with its currency, such as 100.00 EUR' });
     return z.NEVER;
   });
@@ -267,7 +197,7 @@ export const configSchema = z.strictObject({
   evidence: section({
     dir: optional(path, 'path', 'evidence', 'Folder that holds evidence. Relative to this file.'),
     url_ttl: duration(
-      86_400_000,
+      DEFAULT_EVIDENCE_TTL_MS,
       { minMs: 60_000, maxMs: 30 * 86_400_000 },
       'How long a signed evidence URL works. An offer is not sent if one would expire before its `accept_by`.',
     ),
@@ -305,8 +235,3 @@ export const configSchema = z.strictObject({
 
 /** The file as parsed and checked, defaults filled in: durations in milliseconds, sizes in bytes. */
 export type Config = z.output<typeof configSchema>;
-
-/** What is said about a key; a section has none of its own. */
-export function meaningOf(schema: z.ZodType): KeyMeaning | undefined {
-  return meanings.get(schema);
-}

@@ -1,8 +1,7 @@
 export { checkConfig, parseConfig, readConfig } from './config.js';
-export { addPeer, initAgent, type NewPeer } from './config-edit.js';
-export { type ConfigKey, listConfigKeys } from './config-explain.js';
+export { addPeer, initAgent } from './config-edit.js';
+export { listConfigKeys } from './config-explain.js';
 export type { Config } from './config-schema.js';
-export type { NewAgent } from './config-template.js';
 export { loadContracts } from './contracts.js';
 export type { CaseWrite, EvidenceInput, Holdfast, LedgerReader, OpenCaseInput } from './holdfast.js';
 export { loadIdentity } from './identity.js';

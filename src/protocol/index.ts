@@ -1,4 +1,4 @@
-export { classifyMessage, type MessageClass } from './classify.js';
+export { classifyMessage } from './classify.js';
 export { bareMediaType, envelopeVersionOf } from './media-type.js';
 export { parseMessage } from './message.js';
 export {
@@ -16,11 +16,4 @@ export {
   REJECTION_MEDIA_TYPE,
   REST_PATH,
 } from './names.js';
-export {
-  type Artifact,
-  type Message,
-  type Part,
-  type Task,
-  type TaskState,
-  TERMINAL_TASK_STATES,
-} from './wire.js';
+export { type Message, type Part, type Task, TERMINAL_TASK_STATES } from './wire.js';

@@ -1,8 +1,13 @@
-import { type FieldError, HoldfastError, type JsonObject, type JsonValue } from '../core/index.js';
+import {
+  type FieldError,
+  HoldfastError,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  MAX_FIELD_ERRORS,
+} from '../core/index.js';
 import type { Message, Part } from './wire.js';
 
-/** Problems named in one answer; the rest are counted. */
-const MAX_FIELDS = 3;
 /** ProtoJSON reads both alphabets, padded or not. */
 const BASE64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/;
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
@@ -50,7 +55,7 @@ class Fields {
   object(name: string): JsonObject | undefined {
     const value = this.get(name);
     if (value === undefined) return undefined;
-    if (isObject(value)) return value;
+    if (isJsonObject(value)) return value;
     this.problem(name, 'must be an object');
     return undefined;
   }
@@ -60,16 +65,12 @@ class Fields {
   }
 }
 
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function without<T extends object>(fields: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
 function parsePart(value: JsonValue, path: string, problems: FieldError[]): Part {
-  if (!isObject(value)) {
+  if (!isJsonObject(value)) {
     problems.push({ path, problem: 'must be an object' });
     return {};
   }
@@ -110,7 +111,7 @@ function parseParts(value: JsonValue | undefined, problems: FieldError[]): Part[
  */
 export function parseMessage(value: JsonValue): Message {
   const problems: FieldError[] = [];
-  if (!isObject(value)) {
+  if (!isJsonObject(value)) {
     throw new HoldfastError('message_invalid', undefined, {
       fields: [{ path: 'message', problem: 'must be an object' }],
       data: { problems: 1 },
@@ -132,7 +133,7 @@ export function parseMessage(value: JsonValue): Message {
   });
   if (problems.length === 0) return message;
   throw new HoldfastError('message_invalid', undefined, {
-    fields: problems.slice(0, MAX_FIELDS),
+    fields: problems.slice(0, MAX_FIELD_ERRORS),
     data: { problems: problems.length },
   });
 }

@@ -1,5 +1,4 @@
 import { Message as SdkMessage, type Part as SdkPart, Task as SdkTask, TaskState } from '@a2a-js/sdk';
-import type { JsonObject, JsonValue } from '../core/index.js';
 import type { Message, Part, Task } from '../protocol/index.js';
 
 /** Between wire JSON, which the ledger keeps, and the SDK's form, which its adapters and executors use. */
@@ -51,8 +50,4 @@ export function taskToWire(task: SdkTask): Task {
 export function withHistoryLength(task: SdkTask, historyLength: number | undefined): SdkTask {
   if (historyLength === undefined) return task;
   return { ...task, history: historyLength === 0 ? [] : task.history.slice(-historyLength) };
-}
-
-export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

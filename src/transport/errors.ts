@@ -5,7 +5,13 @@ import {
   toJsonRpcError,
   toRestErrorBody,
 } from '@a2a-js/sdk/errors';
-import { ERROR_TABLE, type ErrorCode, HoldfastError, isHoldfastError } from '../core/index.js';
+import {
+  ERROR_TABLE,
+  type ErrorCode,
+  HoldfastError,
+  isHoldfastError,
+  MAX_FIELD_ERRORS,
+} from '../core/index.js';
 import { ERROR_DOMAIN } from '../protocol/index.js';
 
 /** An error as a peer sees it, before a binding gives it its form. */
@@ -67,7 +73,7 @@ function detailsOf(error: HoldfastError): object[] {
   };
   if (error.fields.length === 0) return [info];
   const fieldViolations = error.fields
-    .slice(0, 3)
+    .slice(0, MAX_FIELD_ERRORS)
     .map(({ path, problem }) => ({ field: path, description: problem }));
   return [info, { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations }];
 }

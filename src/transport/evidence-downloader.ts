@@ -1,5 +1,6 @@
 import { HoldfastError, isHoldfastError } from '../core/index.js';
 import type { EvidenceDownloader } from '../evidence/index.js';
+import { bareMediaType } from '../protocol/index.js';
 import type { GuardedFetch } from './guarded-fetch.js';
 
 function toEvidenceError(error: unknown): unknown {
@@ -42,8 +43,8 @@ export function createEvidenceDownloader(
             data: { status: answer.status },
           });
         }
-        const type = answer.headers['content-type'];
-        return { mediaType: type?.split(';', 1)[0]?.trim().toLowerCase() || null, body: mapped(answer.body) };
+        const mediaType = bareMediaType(answer.headers['content-type'] ?? '') || null;
+        return { mediaType, body: mapped(answer.body) };
       } catch (error) {
         throw toEvidenceError(error);
       }

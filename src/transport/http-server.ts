@@ -2,7 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES }
 import type { AddressInfo, Socket } from 'node:net';
 import { AgentCard } from '@a2a-js/sdk';
 import type { AgentExecutor } from '@a2a-js/sdk/server';
-import { HoldfastError, type JsonObject, type Limits, normalizeAgentUrl } from '../core/index.js';
+import {
+  HoldfastError,
+  type JsonObject,
+  type Limits,
+  type Logger,
+  normalizeAgentUrl,
+} from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import type { OfferReceiver } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
@@ -20,7 +26,6 @@ import type { Call } from './call.js';
 import { refusingExecutor } from './default-executor.js';
 import { toRestBody, toWireError, type WireError } from './errors.js';
 import { createJsonRpcBinding } from './json-rpc.js';
-import type { Logger } from './logger.js';
 import { checkRequest, type Target } from './request-checks.js';
 import { LedgerRequestHandler } from './request-handler.js';
 import { type Binding, sendError } from './respond.js';
@@ -46,8 +51,6 @@ export interface NodeServerOptions {
   readonly logger: Logger;
   readonly vendor?: string;
   readonly health: () => Promise<object>;
-  /** `host:port` under which a proxy forwards to this server, besides the public one and the listening one. */
-  readonly hosts?: readonly string[];
   /** How long a plain message to a task waits for an earlier one, milliseconds; 10,000 by default. */
   readonly turnWaitMs?: number;
 }
@@ -99,9 +102,7 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     [`${base}${JWKS_PATH}`, routes.serveKeys],
     [`${base}${HEALTH_PATH}`, routes.serveHealth],
   ]);
-  const allowedHosts = new Set(
-    [new URL(url).host, ...(options.hosts ?? [])].map((host) => host.toLowerCase()),
-  );
+  const allowedHosts = new Set([new URL(url).host]);
   const open = new Set<AbortController>();
   const responses = new Set<ServerResponse>();
 

@@ -2,14 +2,8 @@ export type { AgentExecutor, ExecutionEventBus, RequestContext } from '@a2a-js/s
 export { buildAgentCard, type CardOptions } from './card.js';
 export { createEvidenceDownloader } from './evidence-downloader.js';
 export type { ConnectTarget, NetworkPorts, ResolvedAddress } from './guarded-dispatcher.js';
-export {
-  createGuardedFetch,
-  type GuardedFetch,
-  type GuardedRequest,
-  type GuardedResponse,
-} from './guarded-fetch.js';
+export { createGuardedFetch, type GuardedFetch } from './guarded-fetch.js';
 export { createNodeServer, type NodeServer, type NodeServerOptions } from './http-server.js';
-export type { Logger } from './logger.js';
-export { createPeerClient, type PeerClientOptions } from './peer-client.js';
+export { createPeerClient } from './peer-client.js';
 export { createPeerKeySource } from './peer-keys.js';
-export type { FetchPolicy, ForbiddenReason } from './url-policy.js';
+export type { FetchPolicy } from './url-policy.js';

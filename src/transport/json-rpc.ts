@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { type A2ARequestHandler, JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
-import { HoldfastError, type JsonObject, type JsonValue, type Limits } from '../core/index.js';
+import { HoldfastError, isJsonObject, type JsonObject, type JsonValue, type Limits } from '../core/index.js';
 import { A2A_VERSION, parseMessage } from '../protocol/index.js';
 import { readJson } from './body.js';
 import { attachCall, type Call, CallUser } from './call.js';
-import { isJsonObject } from './codec.js';
 import { toRpcBody, toWireError } from './errors.js';
 import { activate, echoed, requestedExtensions } from './extensions.js';
 import { checkVersion } from './request-checks.js';

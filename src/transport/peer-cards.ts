@@ -1,4 +1,11 @@
-import { HoldfastError, type JsonObject, type Limits, parseStrictJson } from '../core/index.js';
+import {
+  HoldfastError,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type Limits,
+  parseStrictJson,
+} from '../core/index.js';
 import { AGENT_CARD_PATH } from '../protocol/index.js';
 import type { GuardedFetch } from './guarded-fetch.js';
 
@@ -40,18 +47,15 @@ export function createCardCache(guarded: GuardedFetch, limits: Limits) {
       return known.card;
     }
     if (answer.status !== 200) throw unusable('The peer serves no Agent Card.');
-    let card: unknown;
+    let card: JsonValue;
     try {
       card = parseStrictJson(bytes, limits);
     } catch (error) {
       throw unusable("The peer's Agent Card is not JSON.", error);
     }
-    if (typeof card !== 'object' || card === null || Array.isArray(card)) {
-      throw unusable("The peer's Agent Card is not an object.");
-    }
-    const read = card as JsonObject;
-    cards.set(peerUrl, { card: read, etag: answer.headers.etag ?? null, freshUntil });
-    return read;
+    if (!isJsonObject(card)) throw unusable("The peer's Agent Card is not an object.");
+    cards.set(peerUrl, { card, etag: answer.headers.etag ?? null, freshUntil });
+    return card;
   }
 
   return {

@@ -10,6 +10,7 @@ import {
   HoldfastError,
   isErrorCode,
   isHoldfastError,
+  isJsonObject,
   type JsonObject,
   type JsonValue,
   type Limits,
@@ -51,11 +52,7 @@ function jsonRpcInterface(card: JsonObject, peerUrl: string): JsonObject {
   const all = Array.isArray(card.supportedInterfaces) ? card.supportedInterfaces : [];
   const found = all.find(
     (one): one is JsonObject =>
-      typeof one === 'object' &&
-      one !== null &&
-      !Array.isArray(one) &&
-      one.protocolBinding === 'JSONRPC' &&
-      one.protocolVersion === A2A_VERSION,
+      isJsonObject(one) && one.protocolBinding === 'JSONRPC' && one.protocolVersion === A2A_VERSION,
   );
   if (found === undefined) throw peerError('The peer offers no JSON-RPC interface of A2A 1.0.');
   if (typeof found.url !== 'string' || !URL.canParse(found.url))

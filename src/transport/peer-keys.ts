@@ -3,6 +3,7 @@ import {
   type Clock,
   HoldfastError,
   isHoldfastError,
+  isJsonObject,
   type Limits,
   parseStrictJson,
   systemClock,
@@ -31,7 +32,7 @@ function readKeys(document: unknown): readonly JWK[] {
   if (!Array.isArray(keys) || keys.length > MAX_KEYS) {
     throw new HoldfastError('peer_unreachable', 'The peer serves no key set that can be used.');
   }
-  return keys.filter((key) => typeof key === 'object' && key !== null && !Array.isArray(key)) as JWK[];
+  return keys.filter(isJsonObject) as JWK[];
 }
 
 /** Fetches key sets from where each peer serves them; cached, bounded, one fetch per peer at a time. */

@@ -8,11 +8,10 @@ import {
 } from '@a2a-js/sdk/server';
 import { restHandler } from '@a2a-js/sdk/server/express';
 import express from 'express';
-import { HoldfastError, type JsonObject, type JsonValue, type Limits } from '../core/index.js';
+import { HoldfastError, isJsonObject, type JsonObject, type JsonValue, type Limits } from '../core/index.js';
 import { A2A_VERSION, parseMessage } from '../protocol/index.js';
 import { readJson } from './body.js';
 import { attachCall, type Call, CallUser } from './call.js';
-import { isJsonObject } from './codec.js';
 import { toRestBody, toWireError } from './errors.js';
 import { activate, requestedExtensions } from './extensions.js';
 import { checkVersion, type Target } from './request-checks.js';

@@ -5,11 +5,10 @@ import {
   DefaultExecutionEventBus,
   type RequestContext,
 } from '@a2a-js/sdk/server';
-import { HoldfastError, isHoldfastError } from '../core/index.js';
+import { HoldfastError, isHoldfastError, type Logger } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
 import { isTerminal } from './codec.js';
 import { EventChannel } from './event-channel.js';
-import type { Logger } from './logger.js';
 import { applyEvent, statusEvent, type Turn } from './task-events.js';
 import type { LedgerTaskStore, StoredTask } from './task-store.js';
 

@@ -7,13 +7,12 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
 import { type AgentExecutor, RequestContext, type ServerCallContext } from '@a2a-js/sdk/server';
-import { isHoldfastError, toUtc } from '../core/index.js';
+import { isHoldfastError, type Logger, toUtc } from '../core/index.js';
 import type { Message as WireMessage } from '../protocol/index.js';
 import type { Principal } from '../trust/index.js';
 import type { Call } from './call.js';
 import { isTerminal, messageFromWire } from './codec.js';
 import type { EventChannel } from './event-channel.js';
-import type { Logger } from './logger.js';
 import { agentText } from './task-events.js';
 import { type RunEvent, TaskRun } from './task-run.js';
 import type { LedgerTaskStore, StoredTask } from './task-store.js';

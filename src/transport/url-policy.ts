@@ -7,7 +7,7 @@ export interface FetchPolicy {
   /** `host:port` on this machine that may be reached, over http too; only ever at a loopback address. */
   readonly loopback: readonly string[];
   /** Ports of public hosts; 443 by default. */
-  readonly allowedPorts?: readonly number[] | 'any';
+  readonly allowedPorts?: readonly number[];
   /** Host names, or `*.suffix` for any name below one; any public host where absent or `null`. */
   readonly allowHosts?: readonly string[] | null;
 }
@@ -88,9 +88,7 @@ export function checkUrl(policy: FetchPolicy, text: string): URL {
     checkName(policy, host);
   }
   const ports = policy.allowedPorts ?? [443];
-  if (ports !== 'any' && !ports.includes(Number(port))) {
+  if (port === '0' || !ports.includes(Number(port)))
     throw forbidden('port', 'The port is not one this node may connect to.');
-  }
-  if (port === '0') throw forbidden('port', 'The port is not one this node may connect to.');
   return url;
 }

@@ -80,7 +80,7 @@ describe('the command', () => {
     expect((await run('errors')).out).toMatch(/^epoch_stale +rejection +never +sender +3 /m);
   });
 
-  it('[R-075] keeps one status for each sort of failure', () => {
+  it('keeps one status for each sort of failure', () => {
     const exits = (codes: ErrorCode[]) => codes.map((code) => exitCodeOf(code));
     expect(exits(['epoch_stale', 'epoch_ahead', 'not_owner'])).toEqual([3, 3, 3]);
     expect(exits(['schema_newer', 'port_taken', 'audit_broken', 'internal'])).toEqual([4, 8, 11, 1]);

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CASE_FILE, CONTRACT, initPair, run, TRANSCRIPT, temporaryFolder } from './support.js';
 
-const DOOR = pathToFileURL(join(import.meta.dirname, '../../src/cli/index.ts')).href;
+/** The command as it ships; `npm test` builds first. */
+const COMMAND = join(import.meta.dirname, '../../bin/holdfast.js');
 
 interface Child {
   readonly process: ChildProcess;
@@ -15,12 +15,9 @@ interface Child {
 
 /** `holdfast serve` as a process of its own; resolves once it listens. */
 async function serveInProcess(dir: string): Promise<Child> {
-  const program = `import { main } from ${JSON.stringify(DOOR)}; process.exitCode = await main(process.argv.slice(1));`;
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', '--input-type=module', '-e', program, '--', 'serve', '--dir', dir, '--json'],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
-  );
+  const child = spawn(process.execPath, [COMMAND, 'serve', '--dir', dir, '--json'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let out = '';
   let err = '';
   child.stderr?.on('data', (data) => {

@@ -103,6 +103,11 @@ describe('a contract', () => {
       ['evidence.mediaTypes.0'],
     ],
     ['an output without version', { requiredOutput: 'decision' }, ['requiredOutput']],
+    [
+      'an output with a name longer than an envelope takes',
+      { requiredOutput: `${'decision-'.repeat(9)}a/1` },
+      ['requiredOutput'],
+    ],
     ['an output that is no schema', { output: { type: 'object' } }, ['output']],
     ['an odd code', { codes: { No: 'x' } }, ['codes.No']],
     ['a code that has a meaning', { codes: { case_closed: 'x' } }, ['codes.case_closed']],

@@ -39,6 +39,8 @@ process.on('message', async (message) => {
 const payment = (id, at) => ({ id, ...amount, method: 'card', created_at: at });
 
 async function handOver(number) {
+  // Before the case is opened: one that could never be offered would only swell the count.
+  await holdfast.checkPeer(peer, refundDispute.id);
   const caseId = `CASE-${process.pid}-${Date.now()}-${number}`;
   const { ref, epoch } = await holdfast.openCase({ caseId, kind: 'refund' });
   const evidence = await holdfast.addEvidence(Buffer.from(`charged twice, case ${caseId}`), {

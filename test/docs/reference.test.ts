@@ -7,7 +7,7 @@ import { listConfigKeys } from '../../src/node/index.js';
 const page = (name: string) => readFileSync(join(import.meta.dirname, '../../docs/reference', name), 'utf8');
 
 describe('the reference (written by npm run docs:write)', () => {
-  it('[R-001] is the table that the configuration is checked against', () => {
+  it('is the table that the configuration is checked against', () => {
     expect(page('configuration.md')).toBe(configurationReference());
     for (const { path } of listConfigKeys()) expect(page('configuration.md')).toContain(`| \`${path}\` |`);
   });

@@ -56,7 +56,7 @@ describe('envelope version 2', () => {
     expect(validate(valid)).toBe(true);
   });
 
-  it.each(FIELDS)('[R-068] requires %s', (field) => {
+  it.each(FIELDS)('requires %s', (field) => {
     const bent = bend(field, undefined);
     expect(refusal(bent)).toEqual(['schema_invalid', field]);
     expect(validate(bent)).toBe(false);

@@ -10,6 +10,7 @@ import {
 } from '../../src/envelope/index.js';
 import type { EvidenceReference } from '../../src/evidence/index.js';
 import type { Message } from '../../src/protocol/index.js';
+import { refundFacts } from '../refund-facts.js';
 
 export const TRIAGE = 'https://triage.example';
 export const BILLING = 'https://billing.example/agents/billing';
@@ -28,41 +29,13 @@ export const reference: EvidenceReference = {
 };
 
 export function caseFileJson(): JsonObject {
-  const payment = (id: string, at: string): JsonObject => ({
-    id,
-    amount: '49.00',
-    currency: 'EUR',
-    method: 'card',
-    created_at: at,
-  });
   return {
     case_id: 'CASE-7001',
     kind: 'refund-dispute',
     goal: 'Refund the duplicate charge',
     done: ['Account verified', 'Two payments of 49.00 EUR found, 40 s apart'],
     remaining: ['Decide on the refund', 'Issue the refund once'],
-    facts: [
-      { key: 'account_id', value: 'acct_881', source: 'auth', verified: true },
-      {
-        key: 'payment_a',
-        value: payment('pay_A', '2026-01-31T10:00:00Z'),
-        source: 'payments',
-        verified: true,
-      },
-      {
-        key: 'payment_b',
-        value: payment('pay_B', '2026-01-31T10:00:40Z'),
-        source: 'payments',
-        verified: true,
-      },
-      {
-        key: 'disputed_amount',
-        value: { amount: '49.00', currency: 'EUR' },
-        source: 'customer',
-        verified: false,
-        observed_at: '2026-01-31T10:05:00.000Z',
-      },
-    ],
+    facts: refundFacts(),
     open_questions: ['Was the second charge captured?'],
     constraints: {
       deadline: '2026-02-02T10:00:00Z',

@@ -3,6 +3,8 @@ import type { CaseRef } from '../../src/core/index.js';
 import { type EffectInput, EffectNotDone, runEffect } from '../../src/handoff/index.js';
 import { createWorld, TRIAGE, type World } from './world.js';
 
+const LIMIT_MS = 30_000;
+
 let world: World;
 let ref: CaseRef;
 let calls: string[];
@@ -13,7 +15,7 @@ beforeEach(async () => {
   const kind = await world.ledger.getKind('default', 'refund-dispute');
   if (!kind) throw new Error('no kind');
   const operations = { [TRIAGE]: ['refund', 'publish'] };
-  const limits = { ...kind.limits, effectLimitMs: 30 };
+  const limits = { ...kind.limits, effectLimitMs: LIMIT_MS };
   await world.ledger.putKind(
     'default',
     { ...kind, limits, policy: { ...kind.policy, operations } },
@@ -91,7 +93,7 @@ describe('an effect', () => {
     });
     const again = () => run({ ...refund(), reconcile: async () => 'not_done' });
     await expect(again()).rejects.toMatchObject({ code: 'effect_in_flight' });
-    await wait(40);
+    world.advance(LIMIT_MS);
     expect(await again()).toMatchObject({ row: { state: 'done' } });
     expect(calls).toEqual(['refund-1']);
   });

@@ -26,6 +26,7 @@ import {
   type PeerKeySource,
   type Principal,
 } from '../../src/trust/index.js';
+import { refundFacts } from '../refund-facts.js';
 
 export const TRIAGE = 'https://triage.example';
 export const BILLING = 'https://billing.example';
@@ -46,14 +47,6 @@ const KIND: KindDefinition = {
   limits: { maxHops: 2, maxTasks: 5, acceptWithinMs: 3_600_000, effectLimitMs: 300_000 },
 };
 
-const payment = (id: string, at: string) => ({
-  id,
-  amount: '49.00',
-  currency: 'EUR',
-  method: 'card',
-  created_at: at,
-});
-
 export function caseFileOf(caseId: string, change: Record<string, unknown> = {}) {
   const document = {
     case_id: caseId,
@@ -61,27 +54,7 @@ export function caseFileOf(caseId: string, change: Record<string, unknown> = {})
     goal: 'refund duplicate charge',
     done: ['account verified', 'duplicates found'],
     remaining: ['decide and issue refund'],
-    facts: [
-      { key: 'account_id', value: 'acct_881', source: 'auth', verified: true },
-      {
-        key: 'payment_a',
-        value: payment('pay_A', '2026-01-01T10:00:00Z'),
-        source: 'payments',
-        verified: true,
-      },
-      {
-        key: 'payment_b',
-        value: payment('pay_B', '2026-01-01T10:00:40Z'),
-        source: 'payments',
-        verified: true,
-      },
-      {
-        key: 'disputed_amount',
-        value: { amount: '49.00', currency: 'EUR' },
-        source: 'customer',
-        verified: false,
-      },
-    ],
+    facts: refundFacts(),
     constraints: {
       deadline: '2099-01-01T00:00:00Z',
       caps: { refund: { amount: '100.00', currency: 'EUR' } },
@@ -116,6 +89,8 @@ export interface World {
   deliver(message: unknown, agent?: string): Promise<Task>;
   /** The last offer of a case and the message it holds. */
   lastOffer(caseId: string): Promise<OfferRow>;
+  /** Moves the clock of agents and ledger. */
+  advance(ms: number): void;
   close(): Promise<void>;
 }
 
@@ -123,10 +98,11 @@ export async function createWorld(
   options: { contract?: Contract; retryDelaysMs?: number[] } = {},
 ): Promise<World> {
   const dir = await mkdtemp(join(tmpdir(), 'holdfast-handoff-'));
-  const ledger = await openSqliteLedger({ file: join(dir, 'ledger.db') });
+  let aheadMs = 0;
+  const clock = { now: () => new Date(Date.now() + aheadMs) };
+  const ledger = await openSqliteLedger({ file: join(dir, 'ledger.db'), clock });
   await ledger.putKind('default', KIND);
   const contract = options.contract ?? refundDispute;
-  const clock = { now: () => new Date() };
   const identities = {
     triage: await createNodeIdentity({ url: TRIAGE, privateJwk: await generateNodeKey(), clock }),
     billing: await createNodeIdentity({ url: BILLING, privateJwk: await generateNodeKey(), clock }),
@@ -255,6 +231,9 @@ export async function createWorld(
       const last = offers.sort((a, b) => b.key.attempt - a.key.attempt || b.epoch - a.epoch)[0];
       if (!last) throw new Error('no offer');
       return last;
+    },
+    advance(ms) {
+      aheadMs += ms;
     },
     async close() {
       await ledger.close();

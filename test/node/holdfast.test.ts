@@ -119,7 +119,7 @@ describe('the library', () => {
     });
   });
 
-  it('[R-077] starts interrupted work again when it starts', async () => {
+  it('starts interrupted work again when it starts', async () => {
     const triage = await open(triageAgent);
     const first = await open(billingAgent);
     first.onHandoff(CONTRACT, {
@@ -141,7 +141,7 @@ describe('the library', () => {
       .toBe(1);
   });
 
-  it('[R-102][R-127] settles effects by what is known of them', async () => {
+  it('[R-127] settles effects by what is known of them', async () => {
     const { ref } = await (await open(triageAgent)).openCase({ caseId: 'CASE-7002', kind: 'refund' });
     const [triage] = opened as [Holdfast];
     await expect(triage.effect({ ref, epoch: 1, ...refund, perform: async () => 'x' })).rejects.toMatchObject(
@@ -199,7 +199,7 @@ describe('the library', () => {
     expect([...records]).toEqual([['refund-pay_B', 're_1']]);
   });
 
-  it('[R-077][R-103] loads its handlers from a module, as the example does', async () => {
+  it('[R-103] loads its handlers from a module, as the example does', async () => {
     const file = join(billingAgent.dir, 'holdfast.yaml');
     const module = join(dirname(CASE_FILE), 'billing.mjs');
     writeFileSync(file, `${readFileSync(file, 'utf8')}handlers: ${module}\n`);

@@ -24,7 +24,7 @@ function problems(value: JsonValue): Record<string, string> {
 }
 
 describe('an A2A message', () => {
-  it('[R-042] is read with every field, in camelCase', () => {
+  it('is read with every field, in camelCase', () => {
     const message = {
       ...plain,
       contextId: 'c',

@@ -7,6 +7,7 @@ import {
   HoldfastError,
   type JsonObject,
   type JsonValue,
+  type Logger,
   newId,
 } from '../../src/core/index.js';
 import type { EvidenceStore } from '../../src/evidence/index.js';
@@ -14,12 +15,7 @@ import type { OfferReceiver } from '../../src/handoff/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { EXTENSION_URI, envelopeMediaType, type Message, type Task } from '../../src/protocol/index.js';
 import { createMemoryLedger, openEvidenceFiles } from '../../src/storage/index.js';
-import {
-  buildAgentCard,
-  createNodeServer,
-  type Logger,
-  type NodeServerOptions,
-} from '../../src/transport/index.js';
+import { buildAgentCard, createNodeServer, type NodeServerOptions } from '../../src/transport/index.js';
 import type { Authenticator, NodeIdentity } from '../../src/trust/index.js';
 
 export const PEER = 'https://triage.example.com';

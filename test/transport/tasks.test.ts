@@ -153,7 +153,7 @@ describe('a plain message', () => {
 });
 
 describe('an executor', () => {
-  test('[R-153] that throws never reaches the peer, nor the console; the task is FAILED and can be found', async () => {
+  test('[R-107][R-153] that throws never reaches the peer, nor the console; the task is FAILED and can be found', async () => {
     const consoles = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')];
     const node = await startWith((turn) => {
       if (turn.text === 'later') turn.task();
@@ -238,7 +238,7 @@ describe('an executor', () => {
 });
 
 describe('cancel', () => {
-  test('ends the task although the executor does nothing about it', async () => {
+  test('[R-107] ends the task although the executor does nothing about it', async () => {
     const door = gate();
     const node = await startWith(async (turn) => {
       turn.task();

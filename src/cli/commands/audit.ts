@@ -4,6 +4,7 @@ import { compareWithLedger, exportChain, replay, verifyChain, verifyExport } fro
 import { type CaseRef, HoldfastError, isHoldfastError } from '../../core/index.js';
 import type { AuditEntry, CaseSnapshot } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
+import { ambiguous, ROOT_OPTION } from '../cases.js';
 import { EXIT } from '../exit-codes.js';
 import { counted, printTable } from '../print.js';
 import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
@@ -17,12 +18,10 @@ interface VerifyOptions extends CaseOptions {
   file?: string;
 }
 
-const ROOT = ['--root <url>', 'the agent that opened the case, when several cases have this id'] as const;
-
 export function addAudit(program: Command, session: Session): void {
   const group = program.command('audit').description('what happened to each case, hash-chained');
   leaf(group, 'show <case>', 'list the entries of a case', ['audit show CASE-7001 --dir triage'])
-    .option(...ROOT)
+    .option(...ROOT_OPTION)
     .action((id: string, options: CaseOptions) =>
       session.withAgent(options, async (holdfast) => {
         const [chain = []] = await chainsOf(holdfast, id, options.root);
@@ -37,7 +36,7 @@ export function addAudit(program: Command, session: Session): void {
   ])
     .option('--case <id>', 'only this case (default: every case in the ledger)')
     .option('--file <export>', 'check an export instead, without any ledger')
-    .option(...ROOT)
+    .option(...ROOT_OPTION)
     .action((options: VerifyOptions) => {
       const { file } = options;
       return file === undefined
@@ -51,7 +50,7 @@ export function addAudit(program: Command, session: Session): void {
   ])
     .option('--case <id>', 'only this case (default: every case in the ledger)')
     .option('--out <file>', 'write to this new file instead of stdout')
-    .option(...ROOT)
+    .option(...ROOT_OPTION)
     .action((options: CaseOptions & { case?: string; out?: string }) =>
       session.withAgent(options, async (holdfast) => {
         const chains = await chainsOf(holdfast, options.case, options.root);
@@ -144,10 +143,7 @@ async function refsOf(holdfast: Holdfast, id?: string, root?: string): Promise<C
 
 async function chainsOf(holdfast: Holdfast, id?: string, root?: string): Promise<AuditEntry[][]> {
   const refs = await refsOf(holdfast, id, root);
-  if (id !== undefined && refs.length > 1) {
-    const roots = refs.map((ref) => ref.root).join(', ');
-    throw new HoldfastError('usage', `Several cases are called ${id}. Say which with --root: ${roots}.`);
-  }
+  if (id !== undefined && refs.length > 1) throw ambiguous(id, refs);
   return Promise.all(refs.map((ref) => holdfast.ledger.readAudit(ref)));
 }
 

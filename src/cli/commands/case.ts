@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { HoldfastError } from '../../core/index.js';
+import { formatMoney, HoldfastError } from '../../core/index.js';
 import type { CaseRow, CaseSnapshot } from '../../ledger/index.js';
-import { findCase, parseEpoch } from '../cases.js';
+import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { readCaseFile } from '../files.js';
 import { printFields, printTable } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
@@ -17,8 +17,6 @@ interface OpenOptions extends CommonOptions {
 interface OneCase extends CommonOptions {
   root?: string;
 }
-
-const ROOT = ['--root <url>', 'the agent that opened the case, when several cases have this id'] as const;
 
 export function addCase(program: Command, session: Session): void {
   const group = program.command('case').description('cases: who owns what, at which epoch');
@@ -49,7 +47,7 @@ export function addCase(program: Command, session: Session): void {
   leaf(group, 'show <id>', 'show a case: owner, offers, work, effects and notes', [
     'case show CASE-7001 --dir triage',
   ])
-    .option(...ROOT)
+    .option(...ROOT_OPTION)
     .action((id: string, options: OneCase) =>
       session.withAgent(options, async (holdfast) => {
         const snapshot = await holdfast.ledger.snapshot(await findCase(holdfast, id, options.root));
@@ -88,7 +86,7 @@ export function addCase(program: Command, session: Session): void {
     'case note CASE-7001 "called the customer" --epoch 2 --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
-    .option(...ROOT)
+    .option(...ROOT_OPTION)
     .action((id: string, text: string, options: OneCase & { epoch: string }) =>
       session.withAgent(options, async (holdfast) => {
         const epoch = parseEpoch(options.epoch);
@@ -101,7 +99,7 @@ export function addCase(program: Command, session: Session): void {
     'case close CASE-7001 --epoch 2 --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
-    .option(...ROOT)
+    .option(...ROOT_OPTION)
     .action((id: string, options: OneCase & { epoch: string }) =>
       session.withAgent(options, async (holdfast) => {
         const ref = await findCase(holdfast, id, options.root);
@@ -171,7 +169,7 @@ function showCase({ case: row, offers, work, effects, notes, audit }: CaseSnapsh
     table('Effects', ['KEY', 'OPERATION', 'AMOUNT', 'STATE', 'OUTCOME'], effects, (effect) => [
       effect.key,
       effect.operation,
-      effect.amount ? `${effect.amount.amount} ${effect.amount.currency}` : '',
+      effect.amount ? formatMoney(effect.amount) : '',
       effect.state,
       effect.outcome ?? '',
     ]),

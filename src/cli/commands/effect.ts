@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { AMOUNT_PATTERN, CURRENCY_PATTERN, HoldfastError, type Money } from '../../core/index.js';
-import { findCase, parseEpoch } from '../cases.js';
+import { formatMoney, HoldfastError, type Money, parseMoney } from '../../core/index.js';
+import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
@@ -31,7 +31,7 @@ export function addEffect(program: Command, session: Session): void {
     .requiredOption('--key <key>', 'names this one effect of the case; pass it on as the idempotency key')
     .requiredOption('--operation <name>', 'what is done, such as refund')
     .option('--amount <amount>', 'its amount with the currency, such as "49.00 EUR"')
-    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .option(...ROOT_OPTION)
     .action((id: string, options: StartOptions) =>
       session.withAgent(options, async (holdfast) => {
         const effect = await holdfast.startEffect({
@@ -39,7 +39,7 @@ export function addEffect(program: Command, session: Session): void {
           epoch: parseEpoch(options.epoch),
           key: options.key,
           operation: options.operation,
-          ...(options.amount === undefined ? {} : { amount: parseMoney(options.amount) }),
+          ...(options.amount === undefined ? {} : { amount: parseAmount(options.amount) }),
         });
         return {
           json: { effect },
@@ -54,7 +54,7 @@ export function addEffect(program: Command, session: Session): void {
     .requiredOption('--key <key>', 'the key it was started with')
     .requiredOption('--state <state>', 'done, failed (proved not to have happened) or unknown')
     .option('--outcome <reference>', "the target's record of it, such as a refund id")
-    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .option(...ROOT_OPTION)
     .action((id: string, options: SettleOptions) =>
       session.withAgent(options, async (holdfast) => {
         const effect = await holdfast.settleEffect({
@@ -68,7 +68,7 @@ export function addEffect(program: Command, session: Session): void {
       }),
     );
   leaf(group, 'list <case>', 'list the effects of a case', ['effect list CASE-7001 --dir billing'])
-    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .option(...ROOT_OPTION)
     .action((id: string, options: CommonOptions & { root?: string }) =>
       session.withAgent(options, async (holdfast) => {
         const effects = await holdfast.ledger.listEffects(await findCase(holdfast, id, options.root));
@@ -79,7 +79,7 @@ export function addEffect(program: Command, session: Session): void {
             effects.map(({ key, operation, amount, state, epoch, outcome }) => [
               key,
               operation,
-              amount ? `${amount.amount} ${amount.currency}` : '',
+              amount ? formatMoney(amount) : '',
               state,
               String(epoch),
               outcome ?? '',
@@ -90,10 +90,9 @@ export function addEffect(program: Command, session: Session): void {
     );
 }
 
-function parseMoney(text: string): Money {
-  const [amount = '', currency = '', ...rest] = text.split(' ');
-  if (rest.length === 0 && AMOUNT_PATTERN.test(amount) && CURRENCY_PATTERN.test(currency))
-    return { amount, currency };
+function parseAmount(text: string): Money {
+  const money = parseMoney(text);
+  if (money !== null) return money;
   throw new HoldfastError('usage', '--amount is an amount with its currency, such as "49.00 EUR".');
 }
 

@@ -3,7 +3,7 @@ import { HoldfastError, normalizeAgentUrl } from '../../core/index.js';
 import type { HandOffResult } from '../../handoff/index.js';
 import type { OfferRow } from '../../ledger/index.js';
 import { type Holdfast, parseDuration } from '../../node/index.js';
-import { findCase } from '../cases.js';
+import { findCase, ROOT_OPTION } from '../cases.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { findEvidenceFile, readCaseFile, storeEvidenceFile } from '../files.js';
 import { printFields, printTable } from '../print.js';
@@ -109,7 +109,7 @@ function addSend(group: Command, session: Session): void {
       '--accept-within <duration>',
       'how long the receiver may take, such as 30m (default: as the kind says)',
     )
-    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .option(...ROOT_OPTION)
     .action((options: SendOptions) =>
       session.withAgent(options, async (holdfast) => {
         const caseFile = await readCaseFile(options.file);
@@ -163,7 +163,7 @@ function offerLeaf(
     `handoff ${name} CASE-7001:2 --attempt 1 --dir triage`,
   ])
     .option('--attempt <n>', 'which attempt (default: the last)')
-    .option('--root <url>', 'the agent that opened the case, when several cases have this id')
+    .option(...ROOT_OPTION)
     .action((handoffId: string, options: OneOffer & { reason?: string }) =>
       session.withAgent(options, async (holdfast) =>
         work(holdfast, await findOffer(holdfast, handoffId, options), options),

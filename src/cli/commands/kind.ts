@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { formatMoney } from '../../core/index.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
@@ -18,7 +19,7 @@ export function addKind(program: Command, session: Session): void {
               mode,
               contracts.join(','),
               Object.entries(policy.caps)
-                .map(([operation, { amount, currency }]) => `${operation} ${amount} ${currency}`)
+                .map(([operation, cap]) => `${operation} ${formatMoney(cap)}`)
                 .join(','),
               policy.prohibitions.join(','),
               Object.entries(policy.operations)

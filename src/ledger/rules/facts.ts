@@ -71,7 +71,3 @@ export function refuse(refused: Refused): Ruling<never> {
     refusal: new HoldfastError(refused.code, refused.message, { data }),
   };
 }
-
-export function sameRef(a: CaseRef, b: CaseRef): boolean {
-  return a.tenant === b.tenant && a.root === b.root && a.caseId === b.caseId;
-}

@@ -1,6 +1,7 @@
 import type { CaseRow } from '../model.js';
 import type { OwnerWrite } from '../port.js';
 import { refuse } from './facts.js';
+import { judgeEpoch } from './ownership.js';
 import type { Guard, LedgerView, Ruling } from './ruling.js';
 
 export interface Standing {
@@ -17,15 +18,9 @@ export function fence(view: LedgerView, write: string, command: OwnerWrite): Sta
   const row = view.case(ref);
   if (row === null) return refuse({ write, ref, writer, code: 'case_unknown', data: { presented } });
   const current = row.epoch;
+  const refusal = judgeEpoch(presented, current);
+  if (refusal !== null) return refuse({ write, ref, writer, ...refusal });
   const data = { presented, current };
-  if (presented < current) {
-    const message = `stale epoch ${presented}, current ${current}`;
-    return refuse({ write, ref, writer, code: 'epoch_stale', message, data });
-  }
-  if (presented !== current) {
-    const message = `epoch ${presented} is ahead, current ${current}`;
-    return refuse({ write, ref, writer, code: 'epoch_ahead', message, data });
-  }
   if (row.owner !== writer) return refuse({ write, ref, writer, code: 'not_owner', data });
   if (row.status === 'closed') return refuse({ write, ref, writer, code: 'case_closed', data });
   return { case: row, guard: { ref, owner: row.owner, epoch: row.epoch } };

@@ -1,5 +1,5 @@
 import { type AcceptanceKey, HoldfastError, handoffIdOf, sha256Hex, toUtc } from '../../core/index.js';
-import { type DecisionRow, type OfferRow, OPEN_OFFER_STATES } from '../model.js';
+import type { DecisionRow, OfferRow, OfferState } from '../model.js';
 import type { DecideResult, IntendOfferCommand, RecordReceiptCommand, VoidOfferCommand } from '../port.js';
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
@@ -16,8 +16,11 @@ import type { LedgerView, Rule, StoredEffect, StoredOffer } from './ruling.js';
  * In one shared ledger nothing makes an offer `in_doubt`: the ledger itself always knows.
  */
 
+const OPEN_STATES: readonly OfferState[] = ['intended', 'offered', 'in_doubt'];
+
+/** Whether no decision on the offer is known: the case has no room for another. */
 export function isOpen(offer: OfferRow): boolean {
-  return (OPEN_OFFER_STATES as readonly string[]).includes(offer.state);
+  return OPEN_STATES.includes(offer.state);
 }
 
 /** An offer as the port shows it. */

@@ -21,13 +21,19 @@ export function judgeOwnership(
   const current = row.epoch;
   const data = { presented, current };
   if (row.status === 'closed') return { code: 'case_closed', message: 'The case is closed.', data };
-  if (presented < current) {
-    return { code: 'epoch_stale', message: `stale epoch ${presented}, current ${current}`, data };
-  }
-  if (presented !== current) {
-    return { code: 'epoch_ahead', message: `epoch ${presented} is ahead, current ${current}`, data };
-  }
+  const refusal = judgeEpoch(presented, current);
+  if (refusal !== null) return refusal;
   if (row.owner !== agent)
     return { code: 'not_owner', message: 'The sender is not the owner of the case.', data };
   return null;
+}
+
+/** Why a write at this epoch is refused, whoever makes it. */
+export function judgeEpoch(presented: number, current: number): OwnershipRefusal | null {
+  const data = { presented, current };
+  if (presented < current) {
+    return { code: 'epoch_stale', message: `stale epoch ${presented}, current ${current}`, data };
+  }
+  if (presented === current) return null;
+  return { code: 'epoch_ahead', message: `epoch ${presented} is ahead, current ${current}`, data };
 }

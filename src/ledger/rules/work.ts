@@ -1,7 +1,7 @@
-import { sha256Hex, toUtc } from '../../core/index.js';
+import { isSameCase, sha256Hex, toUtc } from '../../core/index.js';
 import type { WorkItem } from '../model.js';
 import type { SettleWorkCommand } from '../port.js';
-import { atEpoch, refuse, sameRef } from './facts.js';
+import { atEpoch, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import type { Rule } from './ruling.js';
 
@@ -19,7 +19,7 @@ export const settleWork: Rule<SettleWorkCommand, WorkItem> = (view, command) => 
   if (isRefused(standing)) return standing;
   const { ref, writer, epoch, workId, state, result } = command;
   const item = view.work(ref.tenant, workId);
-  if (item === null || !sameRef(item.ref, ref)) {
+  if (item === null || !isSameCase(item.ref, ref)) {
     return refuse({ write, ref, writer, code: 'work_unknown', data: { workId } });
   }
   if (item.state === state && item.result === result) return { changes: [], audit: null, result: item };

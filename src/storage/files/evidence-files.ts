@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HoldfastError, newId, toUtc } from '../../core/index.js';
+import { HoldfastError, newId, SHA256_PATTERN, toUtc } from '../../core/index.js';
 import type { EvidenceArtifact, EvidenceStore, ExpectedBytes } from '../../evidence/index.js';
 import { hasCode, linkInto, moveInto, openFolder, writeFileSafely } from './disk.js';
 
 const ARTIFACT_ID = /^[A-Za-z0-9_-]{1,128}$/;
-const SHA256 = /^[0-9a-f]{64}$/;
 /** As a reference carries it: bare and in lower case. */
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 const VERSION_FILE = /^([1-9][0-9]{0,9})\.json$/;
@@ -106,7 +105,7 @@ class EvidenceFiles implements EvidenceStore {
 
   /** The digest is checked again at the end: bytes that changed on disk are never passed off as those that were kept. */
   async *open(sha256: string): AsyncGenerator<Uint8Array> {
-    if (!SHA256.test(sha256)) throw new HoldfastError('evidence_file_missing');
+    if (!SHA256_PATTERN.test(sha256)) throw new HoldfastError('evidence_file_missing');
     const hash = createHash('sha256');
     try {
       for await (const chunk of createReadStream(this.contentPath(sha256))) {

@@ -1,11 +1,5 @@
-import { type AcceptanceKey, type CaseRef, toUtc } from '../../core/index.js';
-import {
-  type OfferRow,
-  OPEN_OFFER_STATES,
-  offerRow,
-  type TaskFilter,
-  type TaskRow,
-} from '../../ledger/index.js';
+import { type AcceptanceKey, isSameCase, toUtc } from '../../core/index.js';
+import { isOpen, offerRow, type TaskFilter, type TaskRow } from '../../ledger/index.js';
 import type { HandoffKey, LedgerQueries } from '../engine.js';
 import { attemptKey, refKey, type State } from './state.js';
 
@@ -37,7 +31,7 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
     casesById: (tenant, caseId) =>
       cases.where((row) => row.ref.tenant === tenant && row.ref.caseId === caseId),
     offer: (key) => offers.get(...attemptKey(key)),
-    openOffer: (ref) => offers.where((row) => isOf(row.ref, ref) && isOpen(row))[0] ?? null,
+    openOffer: (ref) => offers.where((row) => isSameCase(row.ref, ref) && isOpen(row))[0] ?? null,
     offers: (tenant, { from, to, caseId, open, limit }) =>
       offers
         .where(
@@ -51,12 +45,12 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
         .reverse()
         .slice(0, limit)
         .map(offerRow),
-    offersOf: (ref) => offers.where((row) => isOf(row.ref, ref)).map(offerRow),
+    offersOf: (ref) => offers.where((row) => isSameCase(row.ref, ref)).map(offerRow),
     decision: (key) => decisions.get(...attemptKey(key)),
-    decisionsOf: (ref) => decisions.where((row) => isOf({ ...row.key, caseId: row.caseId }, ref)),
+    decisionsOf: (ref) => decisions.where((row) => isSameCase({ ...row.key, caseId: row.caseId }, ref)),
     lastAttempt: (key) => Math.max(0, ...attemptsOf(offers.all(), key), ...attemptsOf(decisions.all(), key)),
     work: (tenant, id) => work.get(tenant, id),
-    openWork: (ref) => work.where((row) => isOf(row.ref, ref) && row.state === 'open'),
+    openWork: (ref) => work.where((row) => isSameCase(row.ref, ref) && row.state === 'open'),
     workItems: (tenant, { owner, state, caseId, limit }) =>
       work
         .where(
@@ -67,9 +61,9 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
             (caseId === undefined || row.ref.caseId === caseId),
         )
         .slice(0, limit),
-    workOf: (ref) => work.where((row) => isOf(row.ref, ref)),
-    notes: (ref) => notes.where((row) => isOf(row.ref, ref)),
-    effects: (ref) => effects.where((row) => isOf(row.ref, ref)),
+    workOf: (ref) => work.where((row) => isSameCase(row.ref, ref)),
+    notes: (ref) => notes.where((row) => isSameCase(row.ref, ref)),
+    effects: (ref) => effects.where((row) => isSameCase(row.ref, ref)),
     task: (tenant, id) => tasks.get(tenant, id),
     tasks: (filter) => page(tasks.all(), filter),
     nextSeq: (ref) => (audit.get(...refKey(ref))?.entries.length ?? 0) + 1,
@@ -105,14 +99,6 @@ function newestFirst(a: { statusAt: string; id: string }, b: { statusAt: string;
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-function isOpen(offer: OfferRow): boolean {
-  return (OPEN_OFFER_STATES as readonly string[]).includes(offer.state);
-}
-
-function isOf(ref: CaseRef, other: CaseRef): boolean {
-  return ref.tenant === other.tenant && ref.root === other.root && ref.caseId === other.caseId;
 }
 
 function sameHandoff(a: HandoffKey, b: HandoffKey): boolean {
