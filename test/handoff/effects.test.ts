@@ -48,7 +48,6 @@ const gate = () => {
   });
   return { promise, resolve };
 };
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('an effect', () => {
   it('[R-080] is done once, however often it is asked for', async () => {
@@ -133,14 +132,17 @@ describe('an effect', () => {
     };
     for (const [key, answer] of Object.entries(answers)) {
       let fail: (error: unknown) => void = () => undefined;
+      const called = gate();
       const slow = run({
         ...refund('1.00', key),
         perform: () =>
           new Promise<never>((_, reject) => {
             fail = reject;
+            called.resolve(null);
           }),
       }).catch((error) => error);
-      await wait(40);
+      await called.promise;
+      world.advance(LIMIT_MS);
       const again = run({
         ...refund('1.00', key),
         reconcile: async () => 'not_done',
@@ -161,7 +163,7 @@ describe('an effect', () => {
       ...refund(),
       perform: async (key: string) => {
         calls.push(key);
-        await wait(40);
+        world.advance(LIMIT_MS);
         expect(await world.sender.handOff(world.input(ref))).toMatchObject({ state: 'accepted' });
         return { id: 're_1' };
       },
