@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TaskState } from '@a2a-js/sdk';
@@ -417,107 +416,6 @@ describe('streams', () => {
     await new Promise((resolve) => setImmediate(resolve));
     process.removeListener('warning', onWarning);
     expect(warnings).toEqual([]);
-  });
-
-  test('are never mixed with the answer to something else on their connection', async () => {
-    const door = gate();
-    const node = await startWith(async (turn) => {
-      turn.task();
-      await door.wait;
-      turn.status(COMPLETED);
-    });
-    const body = JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'SendStreamingMessage',
-      params: { message: plainMessage() },
-    });
-    const headers = [
-      `Host: 127.0.0.1:${node.port}`,
-      `Authorization: Bearer ${PEER}`,
-      'A2A-Version: 1.0',
-      'Content-Type: application/json',
-      `Content-Length: ${body.length}`,
-    ];
-    const socket = connect(node.port, '127.0.0.1');
-    let text = '';
-    let broken = false;
-    socket.on('data', (chunk) => {
-      text += chunk;
-      if (broken || !text.includes('data: ')) return;
-      broken = true;
-      socket.write('hello\r\n\r\n');
-    });
-    socket.on('error', () => undefined);
-    socket.write(['POST /a2a HTTP/1.1', ...headers, '', body].join('\r\n'));
-    await new Promise((resolve) => socket.once('close', resolve));
-    door.open();
-    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
-  });
-
-  describe('for a client that does not read', () => {
-    /** Asks for a stream of `events` updates of 20 kB, and reads nothing of it yet. */
-    async function neglect(events: number) {
-      let published = false;
-      const node = await startWith(async (turn) => {
-        turn.task();
-        for (let index = 0; index < events; index += 1) {
-          turn.artifact('a', `${index}${'x'.repeat(20_000)}`);
-          if (index % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
-        }
-        turn.status(COMPLETED);
-        published = true;
-      });
-      const params = { message: plainMessage() };
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params });
-      const headers = [
-        `Host: 127.0.0.1:${node.port}`,
-        `Authorization: Bearer ${PEER}`,
-        'A2A-Version: 1.0',
-        'Content-Type: application/json',
-        `Content-Length: ${body.length}`,
-      ];
-      const socket = connect(node.port, '127.0.0.1').pause();
-      socket.on('error', () => undefined);
-      socket.write(['POST /a2a HTTP/1.1', ...headers, '', body].join('\r\n'));
-      await until(() => published, 20_000);
-      await until(
-        async () =>
-          (await rpc(node, 'ListTasks', {})).body.result.tasks[0].status.state === 'TASK_STATE_COMPLETED',
-        20_000,
-      );
-      return { node, socket };
-    }
-
-    test('wait in bounded number; it is told that it missed some', { timeout: 30_000 }, async () => {
-      const { socket } = await neglect(2_000);
-      let events = 0;
-      let tail = '';
-      socket.on('data', (chunk) => {
-        events += chunk.toString('latin1').split('data: ').length - 1;
-        tail = (tail + chunk.toString('latin1')).slice(-2_000);
-        if (tail.endsWith('0\r\n\r\n')) socket.destroy();
-      });
-      socket.resume();
-      await new Promise((resolve) => socket.once('close', resolve));
-      expect(events).toBeLessThan(1_800);
-      expect(tail).toContain('event: error');
-      expect(tail).toContain('"reason":"BUSY"');
-    });
-
-    test('do not keep its connection for ever', { timeout: 30_000 }, async () => {
-      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
-      try {
-        const { node, socket } = await neglect(600);
-        const ended = () => node.logger.lines.filter(({ message }) => message === 'request').length;
-        const before = ended();
-        await vi.advanceTimersByTimeAsync(121_000);
-        await until(() => ended() === before + 1);
-        socket.destroy();
-      } finally {
-        vi.useRealTimers();
-      }
-    });
   });
 
   test('end when the server closes, although the task still runs', async () => {
