@@ -55,28 +55,34 @@ export async function judgeStanding(offer: OfferInHand, options: JudgeOptions): 
   if (!kind.contracts.includes(envelope.contract)) {
     throw new HoldfastError('contract_unknown', 'The kind of case is not handed over under this contract.');
   }
+  judgeLimits(envelope, kind);
   const row = await options.ledger.getCase(ref);
   const refusal = judgeOwnership(row, envelope.epoch, principal.agent);
   if (refusal) throw new HoldfastError(refusal.code, refusal.message, { data: refusal.data });
   if (!row || row.kind !== envelope.kind)
     throw new HoldfastError('kind_unknown', 'The case is of another kind.');
-  judgeChain(envelope, row, kind);
+  judgeChain(envelope, row);
   if (options.clock.now() > new Date(envelope.accept_by)) throw new HoldfastError('offer_expired');
   return { received, kind, case: row };
 }
 
-function judgeChain(envelope: HandoffEnvelope, row: CaseRow, kind: KindDefinition): void {
+/** @throws chain_limit where the case has gone far enough, as the envelope itself says */
+function judgeLimits({ chain }: HandoffEnvelope, { limits }: KindDefinition): void {
+  if (chain.hops.length > limits.maxHops) {
+    throw new HoldfastError('chain_limit', undefined, {
+      data: { hops: chain.hops.length, max: limits.maxHops },
+    });
+  }
+}
+
+/** @throws chain_mismatch, chain_limit: the ledger's word on the chain, which an envelope cannot shorten */
+function judgeChain(envelope: HandoffEnvelope, row: CaseRow): void {
   const { hops, tasks_left: tasksLeft } = envelope.chain;
   const expected = [...row.hops, envelope.from_agent];
   if (hops.length !== expected.length || hops.some((hop, i) => hop !== expected[i])) {
     throw mismatch('chain.hops', 'must be the agents that the ledger holds, the sender last');
   }
   if (tasksLeft > row.tasksLeft) throw mismatch('chain.tasks_left', `must be at most ${row.tasksLeft}`);
-  if (hops.length > kind.limits.maxHops) {
-    throw new HoldfastError('chain_limit', undefined, {
-      data: { hops: hops.length, max: kind.limits.maxHops },
-    });
-  }
   if (row.tasksLeft < 1)
     throw new HoldfastError('chain_limit', undefined, { data: { tasks_left: row.tasksLeft } });
   if (tasksLeft < 1) throw mismatch('chain.tasks_left', 'must be at least 1: this handover counts');

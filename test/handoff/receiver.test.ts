@@ -129,6 +129,9 @@ describe('receiving an offer', () => {
     await tryForged('tasks', (envelope) => {
       envelope.chain = { hops: [TRIAGE], tasks_left: 50 };
     });
+    await tryForged('far', (envelope) => {
+      envelope.chain = { hops: ['https://a.example', 'https://b.example', TRIAGE], tasks_left: 5 };
+    });
     await tryForged('contract', (envelope) => {
       envelope.contract = 'refund-dispute/2';
     });
@@ -148,6 +151,7 @@ describe('receiving an offer', () => {
       late: 'offer_expired',
       chain: 'chain_mismatch',
       tasks: 'chain_mismatch',
+      far: 'chain_limit',
       contract: 'contract_unknown',
       skill: 'skill_unknown',
       wider: 'constraint_invalid',
