@@ -1,70 +1,13 @@
 /** The README's example, run: two agents in one process hand a case over, and the old owner's late write is refused. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { main } from '../src/cli/index.js';
 import { type HoldfastError, type OfferView, parseCaseFile } from '../src/index.js';
+import { enterEmptyFolder, initTriageAndBilling } from './support/agents.js';
 
 const examples = import.meta.dirname;
-const folder = await mkdtemp(join(tmpdir(), 'holdfast-example-'));
-process.chdir(folder);
-
-/** What a user types in the guide. */
-async function holdfast(...words: string[]): Promise<Record<string, string>> {
-  const written: string[] = [];
-  const write = (text: string) => void written.push(text);
-  const io = { out: write, err: write, env: {}, color: false, untilStopped: async () => {} };
-  const code = await main([...words, '--json'], io);
-  assert.equal(code, 0, written.join(''));
-  return JSON.parse(written.join(''));
-}
-
-async function freeUrl(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return `http://127.0.0.1:${port}`;
-}
-
-const agents: Record<string, { url: string; key: string }> = {};
-for (const agent of ['triage', 'billing']) {
-  const url = await freeUrl();
-  const made = await holdfast(
-    'init',
-    '--agent',
-    agent,
-    '--dir',
-    agent,
-    '--url',
-    url,
-    '--ledger',
-    '../ledger.db',
-  );
-  agents[agent] = { url, key: made.thumbprint as string };
-}
-for (const [agent, peer] of [
-  ['triage', 'billing'],
-  ['billing', 'triage'],
-] as const) {
-  const { url, key } = agents[peer] as { url: string; key: string };
-  await holdfast(
-    'peer',
-    'add',
-    '--dir',
-    agent,
-    '--url',
-    url,
-    '--key',
-    key,
-    '--contract',
-    'refund-dispute/1',
-    '--skill',
-    'billing',
-  );
-}
+const folder = await enterEmptyFolder();
+await initTriageAndBilling();
 
 const amount = { amount: '49.00', currency: 'EUR' };
 const refunds: string[] = [];
@@ -105,5 +48,5 @@ assert.deepEqual(
   [['epoch_stale', 'stale epoch 1, current 2']],
 );
 assert.deepEqual(refunds, ['refund-pay_B']);
-await rm(folder, { recursive: true });
+await folder.remove();
 console.log('handed over once, refunded once, the late write refused');

@@ -18,7 +18,7 @@ function readSteps(text: string): Step[] {
   return lines.flatMap((line, index) => {
     if (!line.startsWith('holdfast ')) return [];
     const status = /^# exit status (\d+)$/.exec(lines[index + 1] ?? '')?.[1];
-    const command = line.replace(/ 2> \S+ &$/, '').replaceAll(/<([^>]+)>/g, '"<$1>"');
+    const command = line.replace(/ 2> \S+ &$/, '');
     const words = [...command.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '');
     return [{ argv: words.slice(1), exit: Number(status ?? 0) }];
   });
@@ -39,12 +39,9 @@ describe('the guide to two agents', () => {
     const [triagePort, billingPort] = [await freePort(), await freePort()];
     const at = (name: string) => join(folder.path, name);
     const known: Record<string, () => Promise<string>> = {
-      "<triage's thumbprint>": async () =>
-        (await run('identity', '--dir', at('triage'), '--json')).json.thumbprint,
-      "<billing's thumbprint>": async () =>
-        (await run('identity', '--dir', at('billing'), '--json')).json.thumbprint,
-      '<work item>': async () =>
-        (await run('work', 'list', '--dir', at('billing'), '--json')).json.work[0].id,
+      $TRIAGE_KEY: async () => (await run('identity', '--dir', at('triage'), '--json')).json.thumbprint,
+      $BILLING_KEY: async () => (await run('identity', '--dir', at('billing'), '--json')).json.thumbprint,
+      $WORK_ITEM: async () => (await run('work', 'list', '--dir', at('billing'), '--json')).json.work[0].id,
     };
     for (const { argv, exit } of steps) {
       const words: string[] = [];

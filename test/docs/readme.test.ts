@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { run } from '../cli/support.js';
 
 it('shows in the README the lines of the example that runs, twenty at most', () => {
   const example = readFileSync('examples/handover.ts', 'utf8').match(/\/\/ begin\n([\s\S]*?)\/\/ end\n/)?.[1];
@@ -8,4 +9,11 @@ it('shows in the README the lines of the example that runs, twenty at most', () 
   )?.[1];
   expect(shown).toBe(example?.replace('../src/index.js', 'holdfast'));
   expect(shown?.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(20);
+});
+
+it('names in the README every variant of the demo', async () => {
+  const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| (`V.*?) \|/gm)];
+  const named = rows.flatMap(([, names = '']) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  const { err } = await run('demo', 'triage', '--variant', 'none');
+  expect(err).toContain(`there are ${named.join(', ')}.`);
 });
