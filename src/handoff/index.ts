@@ -11,6 +11,7 @@ export type {
 } from './model.js';
 export type { OfferReceiver, PeerClient } from './port.js';
 export { createReceiver } from './receiver.js';
+export { storedResult } from './result.js';
 export { createSender, type Sender } from './sender.js';
 export { statusPointer } from './status.js';
 export { createWorker, type Worker } from './worker.js';

@@ -94,7 +94,7 @@ export interface AcceptedWork {
   note(text: string): Promise<NoteRow>;
   /** Runs one side effect. @throws epoch_stale, cap_exceeded, operation_not_permitted, effect_duplicate, outcome_unknown */
   effect<T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>): Promise<EffectResult<T>>;
-  /** Settles the work item as done. @throws epoch_stale, work_settled */
+  /** Settles the work item as done, with the output that the contract requires. @throws output_invalid, epoch_stale, work_settled */
   done(result?: unknown): Promise<WorkItem>;
   /** Settles the work item as failed; the case stays with this agent. @throws epoch_stale, work_settled */
   fail(result?: unknown): Promise<WorkItem>;

@@ -269,10 +269,13 @@ export function createSender(options: SenderOptions): Sender {
     const late = clock.now() > new Date(offer.acceptBy);
     try {
       return await (late ? voidOffer(offer.key, 'past accept_by', true) : resend(offer.key, stop));
-    } catch (error) {
+    } catch (err) {
       const { handoffId, attempt } = offer.key;
-      const problem = isHoldfastError(error) ? error.code : 'internal';
-      logger.error({ handoff: handoffId, attempt, code: problem }, 'an open offer could not be finished');
+      const problem = isHoldfastError(err) ? err.code : 'internal';
+      logger.error(
+        { handoff: handoffId, attempt, code: problem, err },
+        'an open offer could not be finished',
+      );
       return { state: 'open', offer, problem, reason: ERROR_TABLE[problem].meaning };
     }
   }

@@ -8,6 +8,7 @@ import {
   runEffect,
   type Sender,
   statusPointer,
+  storedResult,
 } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
 import type { NodeIdentity } from '../trust/index.js';
@@ -75,7 +76,7 @@ export function createAgent(parts: AgentParts): Holdfast {
         epoch: item.epoch,
         workId,
         state,
-        result: result === undefined ? null : JSON.stringify(result),
+        result: await storedResult(state, result, contracts.find(item.contract)),
       });
     },
     statusPointer: (ref) => statusPointer(ledger, self, ref),

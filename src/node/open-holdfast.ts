@@ -60,7 +60,8 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const config = options.config === undefined ? readConfig(dir) : checkConfig(options.config);
   if (options.config !== undefined) mkdirSync(dir, { recursive: true, mode: 0o700 });
   const clock = options.ports?.clock ?? systemClock;
-  const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent });
+  const debug = process.env.HOLDFAST_DEBUG === '1';
+  const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent, debug });
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
   const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });

@@ -132,7 +132,7 @@ describe('the library', () => {
     await triage.handOff(await offer(triage));
     await first.close();
     const second = await open(billingAgent);
-    second.onHandoff(CONTRACT, { work: async (work) => void (await work.done()) });
+    second.onHandoff(CONTRACT, { work: async (work) => void (await work.done({ decision: 'refunded' })) });
     await second.start();
     await expect
       .poll(async () => (await second.ledger.listWork('default', { state: 'done' })).length, {
