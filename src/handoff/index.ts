@@ -1,3 +1,4 @@
+export { checkArguments } from './arguments.js';
 export { EffectNotDone, runEffect } from './effects.js';
 export type {
   AcceptedWork,

@@ -3,6 +3,7 @@ import { isHoldfastError, type Logger } from '../core/index.js';
 import { type EnvelopeRegistry, readStoredEnvelope } from '../envelope/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import type { LedgerStore, WorkItem } from '../ledger/index.js';
+import { checkArguments } from './arguments.js';
 import { runEffect } from './effects.js';
 import { verifiedEvidence } from './judge.js';
 import type { AcceptedWork, EffectInput, ReceivedContract } from './model.js';
@@ -97,7 +98,10 @@ function acceptedWork(item: WorkItem, contract: Contract, options: WorkerOptions
         options.store,
       ),
     ),
-    note: (text) => ledger.addNote({ ...write, text }),
+    note: async (text) => {
+      checkArguments('note', { ...write, text });
+      return ledger.addNote({ ...write, text });
+    },
     effect: <T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>) =>
       runEffect(ledger, self, { ...input, ref: item.ref, epoch: item.epoch }),
     done: (result) => settle('done', result),
