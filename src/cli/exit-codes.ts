@@ -48,6 +48,7 @@ const BY_CODE: Partial<Record<ErrorCode, ExitCode>> = {
   offer_expired: EXIT.refused,
   withdrawn: EXIT.refused,
   duplicate_conflict: EXIT.refused,
+  output_invalid: EXIT.badInput,
   audit_broken: EXIT.auditBroken,
   schema_newer: EXIT.schemaNewer,
   port_taken: EXIT.portTaken,

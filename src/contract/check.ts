@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { type ErrorCode, HoldfastError, type Money, tidy } from '../core/index.js';
+import { type ErrorCode, type FieldError, HoldfastError, type Money, tidy } from '../core/index.js';
 import type { Contract, FactRule } from './model.js';
 
 /** What a contract judges of an envelope, in the envelope's own names. */
@@ -36,6 +36,10 @@ function pathOf(issue: StandardSchemaV1.Issue): string {
     .join('');
 }
 
+function fieldOf(base: string, issue: StandardSchemaV1.Issue): FieldError {
+  return { path: tidy(`${base}${pathOf(issue)}`, MAX_CHARS), problem: tidy(issue.message, MAX_CHARS) };
+}
+
 function checkSource(rule: FactRule, fact: Fact): Problem[] {
   const problems: Problem[] = [];
   const path = `facts.${fact.key}`;
@@ -70,12 +74,7 @@ async function checkFacts(
     const result = await rule.schema['~standard'].validate(structuredClone(fact.value));
     if (result.issues === undefined) outputs[fact.key] = result.value;
     for (const issue of result.issues ?? []) {
-      const problem = tidy(issue.message, MAX_CHARS);
-      problems.push({
-        code: 'fact_invalid',
-        path: tidy(`${path}.value${pathOf(issue)}`, MAX_CHARS),
-        problem,
-      });
+      problems.push({ code: 'fact_invalid', ...fieldOf(`${path}.value`, issue) });
     }
   }
   const missing = Object.keys(contract.facts).filter(
@@ -157,4 +156,21 @@ export async function checkContract(
     fields: problems.map(({ path, problem }) => ({ path, problem })),
     data: { contract: contract.id, problems: problems.length },
   });
+}
+
+/**
+ * Judges what came of the work by the contract's `output`; a contract without one takes anything, and nothing too.
+ * @throws output_invalid naming every field that does not fit
+ */
+export async function checkOutput({ id, output }: Contract, result: unknown): Promise<void> {
+  if (output === undefined) return;
+  const fields =
+    result === undefined
+      ? [{ path: 'result', problem: 'is required' }]
+      : // A copy, as with facts: what was given stays as it is.
+        ((await output['~standard'].validate(structuredClone(result))).issues ?? []).map((issue) =>
+          fieldOf('result', issue),
+        );
+  if (fields.length === 0) return;
+  throw new HoldfastError('output_invalid', undefined, { fields, data: { contract: id } });
 }

@@ -1,7 +1,7 @@
 import { refundDispute } from './contracts/refund-dispute.js';
 import type { Contract } from './model.js';
 
-export { type ContractSubject, checkContract } from './check.js';
+export { type ContractSubject, checkContract, checkOutput } from './check.js';
 export { defineContract } from './define.js';
 export type * from './model.js';
 export { accept, reject } from './verdict.js';

@@ -95,6 +95,7 @@ export interface ContractDefinition {
   };
   /** `name/version` of what the receiver is to produce, and its form. */
   readonly requiredOutput?: string;
+  /** What the result of work that is done must fit; it is then required. */
   readonly output?: StandardSchemaV1;
   /** Rejection codes of the contract's own, with their meaning. */
   readonly codes?: Readonly<Record<string, string>>;

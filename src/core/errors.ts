@@ -147,6 +147,11 @@ export const ERROR_TABLE = {
   ),
   work_unknown: refusal('never', 'developer', 'There is no such work item.'),
   work_settled: refusal('never', 'developer', 'The work item is already settled.'),
+  output_invalid: refusal(
+    'changed',
+    'developer',
+    'The result is not the output that the contract requires; the work item stays open.',
+  ),
   kind_conflict: refusal('changed', 'operator', 'The ledger holds another definition of this kind.'),
   task_conflict: refusal('same', 'developer', 'The task was changed by another writer, or is final.'),
   audit_broken: refusal('never', 'operator', 'The audit chain of the case does not verify.'),

@@ -110,12 +110,7 @@ function findUnsourced(value: JsonValue): FieldError[] {
   });
 }
 
-/**
- * Reads a case file. Keys that it does not know are kept as paths only.
- * @throws case_file_invalid, fact_unsourced
- */
-export function parseCaseFile(bytes: Uint8Array, limits: Limits = DEFAULT_LIMITS): CaseFile {
-  const value = readJson(bytes, limits);
+function judge(value: JsonValue): CaseFile {
   const unsourced = findUnsourced(value);
   if (unsourced.length > 0) throw new HoldfastError('fact_unsourced', undefined, { fields: unsourced });
   const result = schema.safeParse(value);
@@ -124,4 +119,41 @@ export function parseCaseFile(bytes: Uint8Array, limits: Limits = DEFAULT_LIMITS
   }
   const unlisted = findUnlisted(value as object);
   return { ...result.data, facts: result.data.facts.filter(isSourced), unlisted };
+}
+
+/**
+ * Reads a case file from its JSON. Keys that it does not know are kept as paths only.
+ * @throws case_file_invalid, fact_unsourced
+ */
+export function parseCaseFile(json: Uint8Array | string, limits: Limits = DEFAULT_LIMITS): CaseFile {
+  const bytes = typeof json === 'string' ? new TextEncoder().encode(json) : json;
+  if (!(bytes instanceof Uint8Array)) {
+    throw new HoldfastError('case_file_invalid', 'A case file is read from its JSON, as bytes or as a text.');
+  }
+  return judge(readJson(bytes, limits));
+}
+
+/**
+ * The same for a case file that is an object already, be it one that was read before or the plain value of its JSON.
+ * @throws case_file_invalid, fact_unsourced
+ */
+export function checkCaseFile(file: CaseFile | Readonly<Record<string, unknown>>): CaseFile {
+  const { unlisted, ...rest } = file;
+  const known = isPaths(unlisted) ? unlisted : null;
+  const judged = judge(asJson(known ? rest : file));
+  const paths = known?.map((path) => redactText(path).text) ?? [];
+  return { ...judged, unlisted: [...paths, ...judged.unlisted] };
+}
+
+function isPaths(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((path) => typeof path === 'string');
+}
+
+/** As it would be read back: only then is what was judged also what leaves. */
+function asJson(value: object): JsonValue {
+  try {
+    return JSON.parse(JSON.stringify(value));
+  } catch (cause) {
+    throw new HoldfastError('case_file_invalid', 'The case file cannot be written as JSON.', { cause });
+  }
 }

@@ -1,5 +1,6 @@
 import { canonical, HoldfastError, isHoldfastError } from '../core/index.js';
 import type { EffectRow, LedgerStore, SettleEffectCommand, StartEffectCommand } from '../ledger/index.js';
+import { checkArguments } from './arguments.js';
 import type { EffectInput, EffectResult } from './model.js';
 
 /** Thrown by an effect's `perform` when it is proved that nothing happened; only then may the key start again. */
@@ -11,7 +12,7 @@ export class EffectNotDone extends Error {
  * Runs one side effect under the fence: `started` is committed before the outside call, the outcome after it. Any failure that does
  * not prove that nothing happened leaves the effect `unknown`, and its key taken. Safe to call again, by several processes at once
  * too: what was done is not done twice, and what is not known is read back from the target (`reconcile`), never repeated.
- * @throws epoch_stale, not_owner, cap_exceeded, operation_prohibited, operation_not_permitted: nothing was called
+ * @throws usage, epoch_stale, not_owner, cap_exceeded, operation_prohibited, operation_not_permitted: nothing was called
  * @throws effect_duplicate where the key names another effect of the case
  * @throws effect_in_flight while an earlier call may still arrive
  * @throws outcome_unknown after the call, with the failure as its cause; or where an earlier call cannot be read back
@@ -21,6 +22,7 @@ export async function runEffect<T>(
   writer: string,
   input: EffectInput<T>,
 ): Promise<EffectResult<T>> {
+  checkArguments('effect', input);
   const write = { ref: input.ref, writer, epoch: input.epoch, key: input.key };
   const start = { ...write, operation: input.operation, amount: input.amount ?? null };
   const begun = await begin(ledger, start, input);

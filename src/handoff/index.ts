@@ -1,3 +1,4 @@
+export { checkArguments } from './arguments.js';
 export { EffectNotDone, runEffect } from './effects.js';
 export type {
   AcceptedWork,
@@ -11,6 +12,7 @@ export type {
 } from './model.js';
 export type { OfferReceiver, PeerClient } from './port.js';
 export { createReceiver } from './receiver.js';
+export { storedResult } from './result.js';
 export { createSender, type Sender } from './sender.js';
 export { statusPointer } from './status.js';
 export { createWorker, type Worker } from './worker.js';

@@ -6,14 +6,14 @@ import type { EffectRow, NoteRow, OfferRow, WorkItem } from '../ledger/index.js'
 /** One handover as its sender asks for it. */
 export interface HandOffInput {
   readonly ref: CaseRef;
-  /** The case's source record; redaction decides what of it leaves. */
-  readonly caseFile: CaseFile;
+  /** The case's source record, as read by `parseCaseFile` or as the plain object of its JSON; redaction decides what of it leaves. */
+  readonly caseFile: CaseFile | Readonly<Record<string, unknown>>;
   /** URL of the agent that is to own the case. */
   readonly to: string;
   /** `name/version` */
   readonly contract: string;
-  /** Artifacts in this node's evidence store; the latest version where none is named. */
-  readonly evidence: readonly { readonly artifactId: string; readonly version?: number }[];
+  /** Artifacts in this node's evidence store, none where absent; the latest version where none is named. */
+  readonly evidence?: readonly { readonly artifactId: string; readonly version?: number }[];
   /** Until when the receiver may accept, milliseconds from now; default: the kind's limit. */
   readonly acceptWithinMs?: number;
   /** W3C traceparent to continue; a new trace where absent. */
@@ -94,7 +94,7 @@ export interface AcceptedWork {
   note(text: string): Promise<NoteRow>;
   /** Runs one side effect. @throws epoch_stale, cap_exceeded, operation_not_permitted, effect_duplicate, outcome_unknown */
   effect<T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>): Promise<EffectResult<T>>;
-  /** Settles the work item as done. @throws epoch_stale, work_settled */
+  /** Settles the work item as done, with the output that the contract requires. @throws output_invalid, epoch_stale, work_settled */
   done(result?: unknown): Promise<WorkItem>;
   /** Settles the work item as failed; the case stays with this agent. @throws epoch_stale, work_settled */
   fail(result?: unknown): Promise<WorkItem>;

@@ -12,7 +12,7 @@ import {
   type Logger,
   toUtc,
 } from '../core/index.js';
-import { buildEnvelope, buildOfferMessage, type EnvelopeRegistry } from '../envelope/index.js';
+import { buildEnvelope, buildOfferMessage, checkCaseFile, type EnvelopeRegistry } from '../envelope/index.js';
 import {
   buildReference,
   type EvidenceReference,
@@ -95,7 +95,8 @@ export function createSender(options: SenderOptions): Sender {
         `Cases of kind ${row.kind} are not handed over under ${contract.id}.`,
       );
     }
-    if (input.caseFile.case_id !== row.ref.caseId || input.caseFile.kind !== row.kind) {
+    const caseFile = checkCaseFile(input.caseFile);
+    if (caseFile.case_id !== row.ref.caseId || caseFile.kind !== row.kind) {
       throw new HoldfastError(
         'case_file_invalid',
         `The case file is not of ${row.ref.caseId}, kind ${row.kind}.`,
@@ -116,7 +117,7 @@ export function createSender(options: SenderOptions): Sender {
     const effects = await ledger.listEffects(row.ref);
     const built = await buildEnvelope({
       contract,
-      caseFile: input.caseFile,
+      caseFile,
       root: row.ref.root,
       incarnation: await ledger.incarnation(),
       handoff_id: handoffId,
@@ -166,15 +167,18 @@ export function createSender(options: SenderOptions): Sender {
     return row;
   }
 
-  async function referencesFor(input: HandOffInput, acceptBy: Date): Promise<EvidenceReference[]> {
+  async function referencesFor(
+    { to, evidence = [] }: HandOffInput,
+    acceptBy: Date,
+  ): Promise<EvidenceReference[]> {
     const expiresAt = new Date(clock.now().getTime() + options.evidence.urlTtlMs);
-    if (expiresAt < acceptBy && input.evidence.length > 0) {
+    if (expiresAt < acceptBy && evidence.length > 0) {
       throw new HoldfastError('evidence_expires_early', undefined, {
         data: { expires_at: toUtc(expiresAt), accept_by: toUtc(acceptBy) },
       });
     }
     const references: EvidenceReference[] = [];
-    for (const { artifactId, version } of input.evidence) {
+    for (const { artifactId, version } of evidence) {
       const artifact = await options.evidence.store.find(artifactId, version);
       if (!artifact) {
         throw new HoldfastError(
@@ -187,7 +191,7 @@ export function createSender(options: SenderOptions): Sender {
         artifactId: artifact.artifactId,
         version: artifact.version,
         sha256: artifact.sha256,
-        audience: input.to,
+        audience: to,
         expiresAt,
       });
       references.push(buildReference(artifact, url, expiresAt));
@@ -269,10 +273,13 @@ export function createSender(options: SenderOptions): Sender {
     const late = clock.now() > new Date(offer.acceptBy);
     try {
       return await (late ? voidOffer(offer.key, 'past accept_by', true) : resend(offer.key, stop));
-    } catch (error) {
+    } catch (err) {
       const { handoffId, attempt } = offer.key;
-      const problem = isHoldfastError(error) ? error.code : 'internal';
-      logger.error({ handoff: handoffId, attempt, code: problem }, 'an open offer could not be finished');
+      const problem = isHoldfastError(err) ? err.code : 'internal';
+      logger.error(
+        { handoff: handoffId, attempt, code: problem, err },
+        'an open offer could not be finished',
+      );
       return { state: 'open', offer, problem, reason: ERROR_TABLE[problem].meaning };
     }
   }

@@ -1,10 +1,13 @@
+import type { Contract } from '../contract/index.js';
 import { isHoldfastError, type Logger } from '../core/index.js';
 import { type EnvelopeRegistry, readStoredEnvelope } from '../envelope/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import type { LedgerStore, WorkItem } from '../ledger/index.js';
+import { checkArguments } from './arguments.js';
 import { runEffect } from './effects.js';
 import { verifiedEvidence } from './judge.js';
 import type { AcceptedWork, EffectInput, ReceivedContract } from './model.js';
+import { storedResult } from './result.js';
 
 export interface WorkerOptions {
   readonly self: string;
@@ -32,14 +35,15 @@ export function createWorker(options: WorkerOptions): Worker {
   const running = new Map<string, Promise<void>>();
 
   function start(item: WorkItem): void {
-    const work = options.received(item.contract)?.handler.work;
+    const received = options.received(item.contract);
+    const work = received?.handler.work;
     if (!work || running.has(item.id)) return;
     // Whatever fails, and be it before the handler runs, fails for this item alone.
-    const run = (async () => work(acceptedWork(item, options)))()
-      .catch((error: unknown) => {
-        const code = isHoldfastError(error) ? error.code : 'internal';
+    const run = (async () => work(acceptedWork(item, received.contract, options)))()
+      .catch((err: unknown) => {
+        const code = isHoldfastError(err) ? err.code : 'internal';
         options.logger.error(
-          { work: item.id, case: item.ref.caseId, code },
+          { work: item.id, case: item.ref.caseId, code, err },
           'work stopped; its item stays open',
         );
       })
@@ -65,16 +69,16 @@ export function createWorker(options: WorkerOptions): Worker {
   };
 }
 
-function acceptedWork(item: WorkItem, options: WorkerOptions): AcceptedWork {
+function acceptedWork(item: WorkItem, contract: Contract, options: WorkerOptions): AcceptedWork {
   const { ledger, self } = options;
   const write = { ref: item.ref, writer: self, epoch: item.epoch };
   const envelope = readStoredEnvelope(item.envelope, options.envelopes);
-  const settle = (state: 'done' | 'failed', result: unknown) =>
+  const settle = async (state: 'done' | 'failed', result: unknown) =>
     ledger.settleWork({
       ...write,
       workId: item.id,
       state,
-      result: result === undefined ? null : JSON.stringify(result),
+      result: await storedResult(state, result, contract),
     });
   return {
     item,
@@ -94,7 +98,10 @@ function acceptedWork(item: WorkItem, options: WorkerOptions): AcceptedWork {
         options.store,
       ),
     ),
-    note: (text) => ledger.addNote({ ...write, text }),
+    note: async (text) => {
+      checkArguments('note', { ...write, text });
+      return ledger.addNote({ ...write, text });
+    },
     effect: <T>(input: Omit<EffectInput<T>, 'ref' | 'epoch'>) =>
       runEffect(ledger, self, { ...input, ref: item.ref, epoch: item.epoch }),
     done: (result) => settle('done', result),

@@ -2,12 +2,14 @@ import type { Contract } from '../contract/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, normalizeAgentUrl } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import {
+  checkArguments,
   type EffectInput,
   type HandOffInput,
   type HandoffHandler,
   runEffect,
   type Sender,
   statusPointer,
+  storedResult,
 } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
 import type { NodeIdentity } from '../trust/index.js';
@@ -48,8 +50,13 @@ export function createAgent(parts: AgentParts): Holdfast {
     evidence,
     applyKinds,
 
-    caseRef: (caseId: string, root = self): CaseRef => ({ tenant, root: normalizeAgentUrl(root), caseId }),
-    async openCase({ caseId, kind, owner = self, epoch = 1, importedFrom }: OpenCaseInput) {
+    caseRef(caseId: string, root = self): CaseRef {
+      checkArguments('caseRef', { caseId, root });
+      return { tenant, root: normalizeAgentUrl(root), caseId };
+    },
+    async openCase(input: OpenCaseInput) {
+      checkArguments('openCase', input);
+      const { caseId, kind, owner = self, epoch = 1, importedFrom } = input;
       const configured = kindsOf(config).filter((one) => one.kind === kind);
       await putKinds(ledger, tenant, configured);
       return ledger.openCase({
@@ -61,12 +68,26 @@ export function createAgent(parts: AgentParts): Holdfast {
         actor: self,
       });
     },
-    closeCase: (write) => ledger.closeCase(asOwner(write)),
-    note: (write) => ledger.addNote(asOwner(write)),
+    async closeCase(write) {
+      checkArguments('closeCase', write);
+      return ledger.closeCase(asOwner(write));
+    },
+    async note(write) {
+      checkArguments('note', write);
+      return ledger.addNote(asOwner(write));
+    },
     effect: <T>(input: EffectInput<T>) => runEffect(ledger, self, input),
-    startEffect: ({ amount = null, ...write }) => ledger.startEffect({ ...asOwner(write), amount }),
-    settleEffect: ({ outcome = null, ...write }) => ledger.settleEffect({ ...asOwner(write), outcome }),
-    async settleWork({ workId, state, result }) {
+    async startEffect(write) {
+      checkArguments('startEffect', write);
+      return ledger.startEffect({ ...asOwner(write), amount: write.amount ?? null });
+    },
+    async settleEffect(write) {
+      checkArguments('settleEffect', write);
+      return ledger.settleEffect({ ...asOwner(write), outcome: write.outcome ?? null });
+    },
+    async settleWork(work) {
+      checkArguments('settleWork', work);
+      const { workId, state, result } = work;
       const item = await ledger.getWork(tenant, workId);
       if (!item) throw new HoldfastError('work_unknown', `There is no work item ${workId} in this ledger.`);
       return ledger.settleWork({
@@ -75,22 +96,39 @@ export function createAgent(parts: AgentParts): Holdfast {
         epoch: item.epoch,
         workId,
         state,
-        result: result === undefined ? null : JSON.stringify(result),
+        result: await storedResult(state, result, contracts.find(item.contract)),
       });
     },
-    statusPointer: (ref) => statusPointer(ledger, self, ref),
+    async statusPointer(ref) {
+      checkArguments('statusPointer', ref);
+      return statusPointer(ledger, self, ref);
+    },
 
-    addEvidence: (content: Uint8Array | AsyncIterable<Uint8Array>, info: EvidenceInput) =>
-      evidence.put(content instanceof Uint8Array ? once(content) : content, info, {
-        maxBytes: config.limits.max_evidence,
-      }),
-    checkPeer: (url, contract) => sender.checkPeer(normalizeAgentUrl(url), contract),
+    async addEvidence(content: Uint8Array | AsyncIterable<Uint8Array>, info: EvidenceInput) {
+      checkArguments('addEvidence', { content, info });
+      const stream = content instanceof Uint8Array ? once(content) : content;
+      return evidence.put(stream, info, { maxBytes: config.limits.max_evidence });
+    },
+    async checkPeer(url, contract) {
+      checkArguments('checkPeer', { url, contract });
+      return sender.checkPeer(normalizeAgentUrl(url), contract);
+    },
     checkServing: () => service.checkServing(),
-    handOff: (input: HandOffInput) => sender.handOff({ ...input, to: normalizeAgentUrl(input.to) }),
-    resend: (key: AcceptanceKey) => sender.resend(key),
-    voidOffer: (key: AcceptanceKey, reason: string) => sender.withdraw(key, reason),
+    async handOff(input: HandOffInput) {
+      checkArguments('handOff', input);
+      return sender.handOff({ ...input, to: normalizeAgentUrl(input.to) });
+    },
+    async resend(key: AcceptanceKey) {
+      checkArguments('resend', key);
+      return sender.resend(key);
+    },
+    async voidOffer(key: AcceptanceKey, reason: string) {
+      checkArguments('voidOffer', { key, reason });
+      return sender.withdraw(key, reason);
+    },
 
     onHandoff(contract: string | Contract, handler: HandoffHandler) {
+      checkArguments('onHandoff', { contract, handler });
       if (service.started) throw new HoldfastError('usage', 'Handlers are registered before start.');
       contracts.handle(contract, handler);
     },

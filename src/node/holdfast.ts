@@ -92,7 +92,7 @@ export interface Holdfast {
       readonly outcome?: string;
     },
   ): Promise<EffectRow>;
-  /** @throws work_unknown, work_settled, epoch_stale, not_owner */
+  /** Says what became of a work item; what is done has the output that its contract requires. @throws output_invalid, work_unknown, work_settled, epoch_stale, not_owner */
   settleWork(work: {
     readonly workId: string;
     readonly state: 'done' | 'failed';

@@ -2,7 +2,13 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Clock, HoldfastError, type Logger, systemClock } from '../core/index.js';
 import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../envelope/index.js';
-import { createReceiver, createSender, createWorker, type HandoffHandler } from '../handoff/index.js';
+import {
+  checkArguments,
+  createReceiver,
+  createSender,
+  createWorker,
+  type HandoffHandler,
+} from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import { openEvidenceFiles, openSqliteLedger } from '../storage/index.js';
 import {
@@ -53,14 +59,16 @@ export interface OpenOptions {
 
 /**
  * Opens one agent: reads its configuration, makes its key on the first start, and opens its ledger. Nothing listens until `start`.
- * @throws config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable
+ * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable
  */
 export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast> {
+  checkArguments('openHoldfast', options);
   const dir = resolve(options.dir ?? '.');
   const config = options.config === undefined ? readConfig(dir) : checkConfig(options.config);
   if (options.config !== undefined) mkdirSync(dir, { recursive: true, mode: 0o700 });
   const clock = options.ports?.clock ?? systemClock;
-  const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent });
+  const debug = process.env.HOLDFAST_DEBUG === '1';
+  const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent, debug });
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
   const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });

@@ -4,6 +4,7 @@ import {
   accept,
   type ContractSubject,
   checkContract,
+  checkOutput,
   defineContract,
   type OfferView,
   refundDispute,
@@ -225,5 +226,21 @@ describe('the acceptance check of refund-dispute/1', () => {
       reason: 'Not ours.',
       hint: 'https://claims.example',
     });
+  });
+});
+
+describe('checking an output', () => {
+  it('names every field that does not fit, and leaves what was given as it is', async () => {
+    const result = { decision: 'refunded', amount: { amount: 'many', currency: 'EUR' }, foo: 1 };
+    const before = structuredClone(result);
+    await expect(checkOutput(refundDispute, result)).rejects.toMatchObject({
+      code: 'output_invalid',
+      fields: [{ path: 'result.amount.amount' }, { path: 'result' }],
+    });
+    expect(result).toEqual(before);
+    await checkOutput(refundDispute, { decision: 'declined', reason: 'paid once' });
+    await expect(checkOutput(refundDispute, undefined)).rejects.toMatchObject({ code: 'output_invalid' });
+    const { output, id, ...free } = refundDispute;
+    await checkOutput(defineContract(free), undefined);
   });
 });

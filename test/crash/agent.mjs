@@ -20,7 +20,7 @@ if (role === 'billing') {
           return calls > 0 ? { outcome: null } : 'not_done';
         },
       });
-      await work.done();
+      await work.done({ decision: 'refunded' });
     },
   });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_LIMITS, HoldfastError } from '../../src/core/index.js';
-import { parseCaseFile } from '../../src/envelope/index.js';
+import { checkCaseFile, parseCaseFile } from '../../src/envelope/index.js';
 import { bytesOf, caseFileJson } from './fixtures.js';
 
 const parse = (change: object) => parseCaseFile(bytesOf({ ...caseFileJson(), ...change }), DEFAULT_LIMITS);
@@ -94,5 +94,28 @@ describe('a case file', () => {
     );
     expect(refusal(bytesOf([]))).toEqual(['case_file_invalid', '']);
     expect(refusal(bytesOf(null))).toEqual(['case_file_invalid', '']);
+  });
+
+  it('reads a text as well as bytes, and nothing else', () => {
+    const text = JSON.stringify(caseFileJson());
+    expect(parseCaseFile(text)).toEqual(parseCaseFile(bytesOf(caseFileJson())));
+    expect(() => parseCaseFile('{}')).toThrow(expect.objectContaining({ code: 'case_file_invalid' }));
+    expect(() => parseCaseFile(caseFileJson() as never)).toThrow(/as bytes or as a text/);
+  });
+
+  it('judges an object as it judges its JSON', () => {
+    const plain = { ...caseFileJson(), customer_name: 'Jo' };
+    const file = parseCaseFile(JSON.stringify(plain));
+    expect(file.unlisted).toContain('customer_name');
+    expect(checkCaseFile(plain)).toEqual(file);
+    expect(checkCaseFile(file)).toEqual(file);
+    const loop: Record<string, unknown> = { ...plain };
+    loop.goal = loop;
+    for (const wrong of [{}, { ...file, goal: 5 }, loop]) {
+      expect(() => checkCaseFile(wrong)).toThrow(expect.objectContaining({ code: 'case_file_invalid' }));
+    }
+    expect(() => checkCaseFile({ ...plain, facts: [{ key: 'a', value: 1, verified: true }] })).toThrow(
+      expect.objectContaining({ code: 'fact_unsourced' }),
+    );
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { refundDispute } from '../../src/contract/index.js';
-import { HoldfastError, silentLogger } from '../../src/core/index.js';
+import { HoldfastError, type Logger, silentLogger } from '../../src/core/index.js';
 import { createEnvelopeRegistry, envelopeV2 } from '../../src/envelope/index.js';
 import { createWorker, type HandoffHandler } from '../../src/handoff/index.js';
 import { BILLING, createWorld, type World } from './world.js';
@@ -14,13 +14,13 @@ afterEach(() => world.close());
 type Work = NonNullable<HandoffHandler['work']>;
 
 /** A worker of billing's whose handler is this. */
-function workerOf(work: Work) {
+function workerOf(work: Work, logger: Logger = silentLogger) {
   return createWorker({
     self: BILLING,
     ledger: world.ledger,
     envelopes: createEnvelopeRegistry([envelopeV2]),
     store: world.evidence.billing,
-    logger: silentLogger,
+    logger,
     received: () => ({ contract: refundDispute, handler: { work } }),
   });
 }
@@ -63,5 +63,30 @@ describe('accepted work', () => {
     await worker.drain();
     expect(started).toEqual([item.id]);
     expect(await world.ledger.listWork('default', { state: 'open' })).toHaveLength(1);
+  });
+
+  it('that stops says where, and takes only what it can store', async () => {
+    await world.sender.handOff(world.input(await world.openCase('CASE-1')));
+    const errors: unknown[] = [];
+    const refused: unknown[] = [];
+    const logger = { ...silentLogger, error: ({ err }: { err?: unknown }) => void errors.push(err) };
+    const bug = new TypeError('a bug');
+    const worker = workerOf(async ({ note, effect, done }) => {
+      const effects = { key: 'k', operation: 'refund', amount: { amount: '1.00', currency: 'EUR' } };
+      for (const call of [() => note({} as never), () => effect(effects as never), () => done()]) {
+        await call().catch(({ code, fields }) => refused.push([code, fields[0]?.path]));
+      }
+      throw bug;
+    }, logger);
+    await worker.resume(['default']);
+    await worker.drain();
+    expect(errors).toEqual([bug]);
+    expect(refused).toEqual([
+      ['usage', 'text'],
+      ['usage', 'perform'],
+      ['output_invalid', 'result'],
+    ]);
+    const ref = { tenant: 'default', root: world.identities.triage.url, caseId: 'CASE-1' };
+    expect(await world.ledger.listEffects(ref)).toEqual([]);
   });
 });

@@ -132,7 +132,7 @@ describe('the library', () => {
     await triage.handOff(await offer(triage));
     await first.close();
     const second = await open(billingAgent);
-    second.onHandoff(CONTRACT, { work: async (work) => void (await work.done()) });
+    second.onHandoff(CONTRACT, { work: async (work) => void (await work.done({ decision: 'refunded' })) });
     await second.start();
     await expect
       .poll(async () => (await second.ledger.listWork('default', { state: 'done' })).length, {
@@ -289,5 +289,109 @@ describe('the library', () => {
     await expect(openHoldfast({ dir: folder.path, config: { agent: 'x' } })).rejects.toMatchObject({
       code: 'config_invalid',
     });
+  });
+
+  it("takes no result as done that is not the contract's output", async () => {
+    const triage = await open(triageAgent);
+    const billing = await open(billingAgent);
+    const refused: unknown[] = [];
+    billing.onHandoff(CONTRACT, {
+      work: async ({ done }) => {
+        for (const result of [undefined, { foo: 1 }, { decision: 'maybe' }]) {
+          await done(result).catch(({ code, fields }) => refused.push([code, fields[0].path]));
+        }
+      },
+    });
+    await triage.start();
+    await billing.start();
+    await triage.handOff(await offer(triage));
+    await expect.poll(() => refused.length, { timeout: 5_000 }).toBe(3);
+    expect(refused).toEqual([
+      ['output_invalid', 'result'],
+      ['output_invalid', 'result.decision'],
+      ['output_invalid', 'result.decision'],
+    ]);
+    const [item] = await billing.ledger.listWork('default', { state: 'open' });
+    const work = { workId: item?.id ?? '' };
+    await expect(billing.settleWork({ ...work, state: 'done' })).rejects.toMatchObject({
+      code: 'output_invalid',
+      fields: [{ path: 'result', problem: 'is required' }],
+    });
+    await expect(billing.settleWork({ ...work, state: 'done', result: 1n })).rejects.toMatchObject({
+      code: 'usage',
+    });
+    expect(await billing.ledger.listWork('default', { state: 'open' })).toHaveLength(1);
+    const failed = { ...work, state: 'failed', result: { why: 'anything' } } as const;
+    expect(await billing.settleWork(failed)).toMatchObject({ state: 'failed', result: '{"why":"anything"}' });
+  });
+
+  it('hands over a plain case file, without evidence where the contract wants none', async () => {
+    const plain = defineContract({
+      ...refundDispute,
+      evidence: { ...refundDispute.evidence, min: 0 },
+    });
+    const triage = await open(triageAgent);
+    const billing = await open(billingAgent);
+    triage.onHandoff(plain, {});
+    billing.onHandoff(plain, {});
+    await triage.start();
+    await billing.start();
+    const { evidence, ...input } = await offer(triage);
+    const file = JSON.parse(readFileSync(CASE_FILE, 'utf8'));
+    await expect(triage.handOff({ ...input, caseFile: { ...file, goal: 5 } })).rejects.toMatchObject({
+      code: 'case_file_invalid',
+      fields: [{ path: 'goal' }],
+    });
+    const accepted = await triage.handOff({ ...input, caseFile: { ...file, customer_name: 'CANARY' } });
+    expect(accepted).toMatchObject({
+      state: 'accepted',
+      offer: { message: expect.not.stringContaining('CANARY') },
+    });
+  });
+
+  it('names the argument that is wrong, before anything is stored', async () => {
+    const triage = await open(triageAgent);
+    const { ref, ...input } = await offer(triage);
+    // biome-ignore lint/suspicious/noExplicitAny: what a caller without a compiler can do
+    const js = triage as any;
+    const amount = '49.00 EUR';
+    const effect = { ref, epoch: 1, key: 'k', operation: 'refund', perform: async () => 'x' };
+    const { perform, ...without } = effect;
+    const calls: [() => unknown, string][] = [
+      [() => js.openCase('X'), 'argument'],
+      [() => js.openCase(), 'argument'],
+      [() => js.openCase({ kind: 'refund' }), 'caseId'],
+      [() => js.note({ ref: {}, epoch: 1, text: 'x' }), 'ref.tenant'],
+      [() => js.note({ ref, epoch: 1 }), 'text'],
+      [() => js.closeCase(ref), 'ref'],
+      [() => js.handOff({}), 'ref'],
+      [() => js.handOff({ ...input, ref, caseFile: '{}' }), 'caseFile'],
+      [() => js.handOff({ ...input, ref, evidence: 'art_1' }), 'evidence'],
+      [() => js.effect(without), 'perform'],
+      [() => js.effect({ ...effect, amount }), 'amount'],
+      [() => js.startEffect({ ...effect, amount: { amount: 49, currency: 'EUR' } }), 'amount.amount'],
+      [() => js.settleEffect({ ...effect, state: 'ok' }), 'state'],
+      [() => js.settleWork('work_1'), 'argument'],
+      [() => js.statusPointer('CASE-7001'), 'argument'],
+      [() => js.addEvidence('text', { filename: 'a.txt', mediaType: 'text/plain' }), 'content'],
+      [() => js.checkPeer(), 'url'],
+      [() => js.resend('CASE-7001:2'), 'argument'],
+      [() => js.voidOffer({}), 'key.tenant'],
+      [() => js.caseRef(), 'caseId'],
+      [() => js.onHandoff(CONTRACT, { check: 5 }), 'handler.check'],
+      [() => js.onHandoff(5, {}), 'contract'],
+      [() => openHoldfast('desk' as never), 'argument'],
+      [() => openHoldfast({ dir: 5 } as never), 'dir'],
+    ];
+    const before = await triage.ledger.snapshot(ref);
+    for (const [call, path] of calls) {
+      const error = await Promise.resolve()
+        .then(call)
+        .catch((reason: unknown) => reason);
+      expect(error, `${call}`).toMatchObject({ code: 'usage', message: expect.stringContaining(path) });
+      expect((error as { fields: { path: string }[] }).fields[0]?.path, `${call}`).toBe(path);
+    }
+    expect(await triage.ledger.snapshot(ref)).toEqual(before);
+    expect(await triage.ledger.listCases('default')).toHaveLength(1);
   });
 });

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { HoldfastError } from '../../src/core/index.js';
 import { createLogger } from '../../src/node/index.js';
 
-function logged(write: (logger: ReturnType<typeof createLogger>) => void): string {
+function logged(write: (logger: ReturnType<typeof createLogger>) => void, debug = false): string {
   let text = '';
   write(
     createLogger({
       level: 'info',
       agent: 'triage',
+      debug,
       destination: {
         write: (line) => {
           text += line;
@@ -41,5 +43,28 @@ describe('the log', () => {
       msg: 'handoff accepted',
     });
     expect(line.time).toMatch(/Z$/);
+  });
+
+  it('[R-153] says where an error comes from, and its words only where somebody debugs', () => {
+    class PaymentError extends Error {
+      override readonly name = 'PaymentError';
+      readonly code = 'ECONNRESET';
+    }
+    const cause = new PaymentError('CANARY pay_A\n    at CANARY:1:1');
+    const own = new HoldfastError('outcome_unknown', 'It is not known whether k happened.', { cause });
+    const write = (logger: ReturnType<typeof createLogger>) => logger.error({ err: own }, 'work stopped');
+    const line = logged(write);
+    expect(line).not.toContain('CANARY');
+    expect(JSON.parse(line).err).toMatchObject({
+      code: 'outcome_unknown',
+      message: 'It is not known whether k happened.',
+      cause: {
+        name: 'PaymentError',
+        code: 'ECONNRESET',
+        stack: expect.stringMatching(/^ {4}at .*logger\.test\.ts/),
+      },
+    });
+    expect(JSON.parse(logged(write, true)).err.cause.message).toContain('CANARY pay_A');
+    expect(logged((logger) => logger.error({ err: 'CANARY' }, 'thrown'))).not.toContain('CANARY');
   });
 });

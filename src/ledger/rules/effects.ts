@@ -53,7 +53,7 @@ export const startEffect: Rule<StartEffectCommand, EffectRow> = (view, command) 
   const kind = view.kind(ref.tenant, standing.case.kind);
   if (kind === null) return refuse({ write, ref, writer, code: 'kind_unknown' });
   const refused = checkPolicy(kind, standing.case, effects, command);
-  if (refused !== null) return refuse({ write, ref, writer, code: refused.code, data: refused.data });
+  if (refused !== null) return refuse({ write, ref, writer, ...refused });
   const row: StoredEffect = {
     ref,
     key,

@@ -1,7 +1,7 @@
 import type { CaseRow } from '../model.js';
 import type { OwnerWrite } from '../port.js';
 import { refuse } from './facts.js';
-import { judgeEpoch } from './ownership.js';
+import { judgeEpoch, notOwner } from './ownership.js';
 import type { Guard, LedgerView, Ruling } from './ruling.js';
 
 export interface Standing {
@@ -21,7 +21,7 @@ export function fence(view: LedgerView, write: string, command: OwnerWrite): Sta
   const refusal = judgeEpoch(presented, current);
   if (refusal !== null) return refuse({ write, ref, writer, ...refusal });
   const data = { presented, current };
-  if (row.owner !== writer) return refuse({ write, ref, writer, code: 'not_owner', data });
+  if (row.owner !== writer) return refuse({ write, ref, writer, ...notOwner(row, data) });
   if (row.status === 'closed') return refuse({ write, ref, writer, code: 'case_closed', data });
   return { case: row, guard: { ref, owner: row.owner, epoch: row.epoch } };
 }

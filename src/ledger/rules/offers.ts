@@ -4,6 +4,7 @@ import type { DecideResult, IntendOfferCommand, RecordReceiptCommand, VoidOfferC
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
+import { notOwner } from './ownership.js';
 import type { LedgerView, Rule, StoredEffect, StoredOffer } from './ruling.js';
 
 /*
@@ -156,7 +157,8 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
     return { changes: [], audit: null, result: { outcome: 'decided', decision: decided } };
   }
   const row = view.case(ref);
-  if (row?.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, code: 'not_owner' });
+  if (row === null) return refuse({ ...refused, code: 'not_owner' });
+  if (row.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, ...notOwner(row) });
   const closedAt = toUtc(view.now);
   const state = command.expired && view.now.getTime() > Date.parse(offer.acceptBy) ? 'expired' : 'withdrawn';
   const decision: DecisionRow = {

@@ -37,3 +37,12 @@ export function judgeEpoch(presented: number, current: number): OwnershipRefusal
   if (presented === current) return null;
   return { code: 'epoch_ahead', message: `epoch ${presented} is ahead, current ${current}`, data };
 }
+
+/** To this node's own writers only: who owns a case is not for every peer to know. */
+export function notOwner(row: CaseRow, data: Readonly<Record<string, number>> = {}) {
+  return {
+    code: 'not_owner',
+    message: `The case is owned by ${row.owner}, at epoch ${row.epoch}.`,
+    data: { ...data, current: row.epoch, owner: row.owner },
+  } as const;
+}

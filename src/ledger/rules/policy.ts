@@ -1,9 +1,10 @@
-import { addAmounts, compareAmounts, type Money } from '../../core/index.js';
+import { addAmounts, compareAmounts, formatMoney, type Money } from '../../core/index.js';
 import type { CaseRow, Constraints, EffectRow, KindDefinition } from '../model.js';
 import type { StartEffectCommand } from '../port.js';
 
 export interface PolicyRefusal {
   readonly code: 'operation_prohibited' | 'operation_not_permitted' | 'cap_exceeded';
+  readonly message: string;
   readonly data: Readonly<Record<string, string | null>>;
 }
 
@@ -19,26 +20,23 @@ export function checkPolicy(
 ): PolicyRefusal | null {
   const { operation, amount, writer } = command;
   if ([...kind.policy.prohibitions, ...row.constraints.prohibitions].includes(operation)) {
-    return { code: 'operation_prohibited', data: { operation } };
+    return {
+      code: 'operation_prohibited',
+      message: `The operation ${operation} is prohibited for this case.`,
+      data: { operation },
+    };
   }
   if (!isPermitted(kind, row.constraints, writer, operation)) {
-    return { code: 'operation_not_permitted', data: { operation } };
+    return {
+      code: 'operation_not_permitted',
+      message: `The operation ${operation} is not among those this agent may do here.`,
+      data: { operation },
+    };
   }
   const spent = effects.filter((effect) => effect.operation === operation && effect.state !== 'failed');
   for (const cap of [own(kind.policy.caps, operation), own(row.constraints.caps, operation)]) {
-    const reason = cap === undefined ? null : exceeds(cap, spent, amount);
-    if (cap !== undefined && reason !== null) {
-      return {
-        code: 'cap_exceeded',
-        data: {
-          operation,
-          reason,
-          cap: cap.amount,
-          currency: cap.currency,
-          asked: amount === null ? null : amount.amount,
-        },
-      };
-    }
+    const refusal = cap === undefined ? null : judgeCap(operation, cap, spent, amount);
+    if (refusal !== null) return refusal;
   }
   return null;
 }
@@ -58,13 +56,37 @@ function isPermitted(
 }
 
 /** Under a cap every amount must be known and in its currency: what cannot be added up cannot be bounded. */
-function exceeds(cap: Money, spent: readonly EffectRow[], asked: Money | null): string | null {
-  if (asked === null) return 'amount_missing';
-  if (asked.currency !== cap.currency) return 'currency_differs';
-  const amounts = spent.map((effect) => effect.amount);
-  if (amounts.some((amount) => amount === null || amount.currency !== cap.currency)) return 'sum_unknown';
-  const sum = addAmounts([asked.amount, ...amounts.map((amount) => amount?.amount ?? '0')]);
-  return compareAmounts(sum, cap.amount) > 0 ? 'sum' : null;
+function judgeCap(
+  operation: string,
+  cap: Money,
+  spent: readonly EffectRow[],
+  asked: Money | null,
+): PolicyRefusal | null {
+  const used = sumIn(cap.currency, spent);
+  const limit = `the cap of ${formatMoney(cap)} on ${operation}`;
+  const refuse = (reason: string, message: string): PolicyRefusal => ({
+    code: 'cap_exceeded',
+    message,
+    data: { operation, reason, cap: cap.amount, currency: cap.currency, used, asked: asked?.amount ?? null },
+  });
+  if (asked === null) return refuse('amount_missing', `Under ${limit} an amount must be given.`);
+  if (asked.currency !== cap.currency) {
+    return refuse('currency_differs', `${formatMoney(asked)} is not in the currency of ${limit}.`);
+  }
+  if (used === null) {
+    return refuse(
+      'sum_unknown',
+      `What counts towards ${limit} is not known: an effect has no amount in ${cap.currency}.`,
+    );
+  }
+  if (compareAmounts(addAmounts([used, asked.amount]), cap.amount) <= 0) return null;
+  return refuse('sum', `${formatMoney(asked)} would pass ${limit}, of which ${used} is used.`);
+}
+
+function sumIn(currency: string, spent: readonly EffectRow[]): string | null {
+  const amounts = spent.map(({ amount }) => (amount?.currency === currency ? amount.amount : null));
+  const known = amounts.filter((amount) => amount !== null);
+  return known.length === amounts.length ? addAmounts(known) : null;
 }
 
 /**

@@ -177,7 +177,8 @@ export function caseSuite(open: OpenLedger): void {
       for (const writer of [TRIAGE, LEGAL, `${BILLING}/`]) {
         await expect(ledger.addNote({ ...asBilling, writer, text: 'x' })).rejects.toMatchObject({
           code: 'not_owner',
-          data: { presented: 4, current: 4 },
+          message: `The case is owned by ${BILLING}, at epoch 4.`,
+          data: { presented: 4, current: 4, owner: BILLING },
         });
       }
       await expect(

@@ -176,7 +176,15 @@ export function effectSuite(open: OpenLedger): void {
       await ledger.startEffect({ ...asBilling, ...start('r2', '20.00') });
       await expect(ledger.startEffect({ ...asBilling, ...start('r3', '10.01') })).rejects.toMatchObject({
         code: 'cap_exceeded',
-        data: { reason: 'sum', cap: '50.00', currency: 'EUR', asked: '10.01', operation: 'refund' },
+        message: '10.01 EUR would pass the cap of 50.00 EUR on refund, of which 40.00 is used.',
+        data: {
+          operation: 'refund',
+          reason: 'sum',
+          cap: '50.00',
+          currency: 'EUR',
+          used: '40.00',
+          asked: '10.01',
+        },
       });
       clock.advance(30_000);
       await expect(ledger.startEffect({ ...asBilling, ...start('r3', '10.01') })).rejects.toMatchObject({
@@ -256,10 +264,12 @@ export function effectSuite(open: OpenLedger): void {
       const { ledger } = await ledgerWithCase(open);
       await expect(ledger.startEffect({ ...asTriage, ...start('r1', null) })).rejects.toMatchObject({
         code: 'cap_exceeded',
-        data: { reason: 'amount_missing', asked: null },
+        message: 'Under the cap of 100.00 EUR on refund an amount must be given.',
+        data: { reason: 'amount_missing', asked: null, used: '0.00' },
       });
       const dollars = { ...start('r1'), amount: { amount: '1.00', currency: 'USD' } };
       await expect(ledger.startEffect({ ...asTriage, ...dollars })).rejects.toMatchObject({
+        message: '1.00 USD is not in the currency of the cap of 100.00 EUR on refund.',
         data: { reason: 'currency_differs' },
       });
       await ledger.startEffect({ ...asTriage, ...start('n1', null, 'notify') });
@@ -267,7 +277,7 @@ export function effectSuite(open: OpenLedger): void {
       await ledger.putKind('acme', capped, { replace: true });
       await expect(
         ledger.startEffect({ ...asTriage, ...start('n2', '0.10', 'notify') }),
-      ).rejects.toMatchObject({ data: { reason: 'sum_unknown' } });
+      ).rejects.toMatchObject({ data: { reason: 'sum_unknown', used: null } });
     });
 
     it('[R-127] permits by agent, or by contract under *, and a contract always narrows', async () => {
