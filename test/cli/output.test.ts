@@ -60,6 +60,11 @@ describe('the command', () => {
     }
   });
 
+  it('says what each variant of the demo is', async () => {
+    const { out } = await run('demo', 'triage', '--help');
+    expect(out).toMatch(/^V2 +billing's answer is lost, and the same bytes are sent again$/m);
+  });
+
   it('prints its version, and without a command how it is used', async () => {
     expect((await run('--version')).out).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(await run()).toMatchObject({ exit: 2, out: '' });

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { listVariants, runTriageDemo } from '../../demo/index.js';
+import { printTable } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
 interface TriageOptions extends CommonOptions {
@@ -11,14 +13,13 @@ export function addDemo(program: Command, session: Session): void {
   leaf(group, 'triage', 'a double charge goes from triage to billing', [
     'demo triage',
     'demo triage --once --json',
-    'demo triage --variant V2 --once',
+    'demo triage --variant v2 --once',
   ])
-    .option('--variant <name>', 'inject a fault: V1 V1b V2 V5 V6 V7 V8 V9 V12 V14 V15')
+    .addHelpText('after', `\n${variants()}`)
+    .option('--variant <name>', 'inject a fault; one of those listed below')
     .option('--once', 'end when the timeline does, instead of staying up')
     .action((options: TriageOptions) =>
       session.finish(options, async () => {
-        // Loaded only here: no other command needs it.
-        const { runTriageDemo } = await import('../../demo/index.js');
         session.exit = await runTriageDemo({
           ...(options.variant === undefined ? {} : { variant: options.variant }),
           once: options.once === true,
@@ -29,4 +30,11 @@ export function addDemo(program: Command, session: Session): void {
         return null;
       }),
     );
+}
+
+function variants(): string {
+  return printTable(
+    ['VARIANT', 'WHAT GOES WRONG'],
+    listVariants().map(({ name, title }) => [name, title]),
+  );
 }
