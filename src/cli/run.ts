@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { HoldfastError, isHoldfastError } from '../core/index.js';
 import { type Holdfast, openHoldfast } from '../node/index.js';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.js';
-import { HINTS } from './hints.js';
+import { hintOf } from './hints.js';
 import type { Io } from './io.js';
 import { oneLine } from './print.js';
 
@@ -78,7 +78,7 @@ function sentenceOf(error: HoldfastError): string {
     .map(({ path, problem }) => (path === '' ? problem : `${path} ${problem}`))
     .join('; ');
   const what = listed === '' ? error.message : `${error.message.replace(/\.$/, '')}: ${listed}.`;
-  const hint = HINTS[error.code];
+  const hint = hintOf(error);
   return `${asSentence(what)}${hint ? ` ${hint}` : ''} [${error.code}]`;
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { compareWithLedger, exportChain, replay, verifyChain, verifyExport } from '../../audit/index.js';
 import { type CaseRef, HoldfastError, isHoldfastError } from '../../core/index.js';
@@ -6,6 +6,7 @@ import type { AuditEntry, CaseSnapshot } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
 import { ambiguous, ROOT_OPTION } from '../cases.js';
 import { EXIT } from '../exit-codes.js';
+import { writeNew } from '../files.js';
 import { counted, printTable } from '../print.js';
 import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
 
@@ -175,18 +176,5 @@ function readExport(file: string): string {
     return readFileSync(file, 'utf8');
   } catch (cause) {
     throw new HoldfastError('usage', `The export ${file} cannot be read.`, { cause });
-  }
-}
-
-function writeNew(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
-  } catch (cause) {
-    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST';
-    throw new HoldfastError(
-      exists ? 'already_exists' : 'usage',
-      exists ? `${file} exists.` : `${file} cannot be written.`,
-      { cause },
-    );
   }
 }

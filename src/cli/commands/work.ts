@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
-import type { WorkItem, WorkState } from '../../ledger/index.js';
+import type { WorkState } from '../../ledger/index.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
+import { describeWork, withDocuments } from '../work-report.js';
 
 const STATES: readonly WorkState[] = ['open', 'done', 'failed', 'superseded'];
 
@@ -15,7 +16,7 @@ export function addWork(program: Command, session: Session): void {
         const state = parseState(options.state);
         const items = await ledger.listWork(config.tenant, { owner: url, ...(state ? { state } : {}) });
         return {
-          json: { work: items.map(shown) },
+          json: { work: items.map(withDocuments) },
           text: printTable(
             ['WORK ITEM', 'CASE', 'CONTRACT', 'STATE', 'EPOCH', 'SINCE'],
             items.map(({ id, ref, contract, state: now, epoch, createdAt }) => [
@@ -30,6 +31,15 @@ export function addWork(program: Command, session: Session): void {
         };
       }),
     );
+  leaf(group, 'show <work>', 'show what was handed over: goal, facts, constraints and evidence', [
+    'work show work_4mZ… --dir billing',
+  ]).action((workId: string, options: CommonOptions) =>
+    session.withAgent(options, async (holdfast) => {
+      const item = await holdfast.ledger.getWork(holdfast.config.tenant, workId);
+      if (item) return describeWork(holdfast, item);
+      throw new HoldfastError('work_unknown', `There is no work item ${workId} in this ledger.`);
+    }),
+  );
   for (const [name, state] of [
     ['done', 'done'],
     ['fail', 'failed'],
@@ -46,7 +56,7 @@ export function addWork(program: Command, session: Session): void {
             state,
             ...(options.result === undefined ? {} : { result: parseResult(options.result) }),
           });
-          return { json: { work: shown(item) }, text: `${item.id} is ${item.state}.` };
+          return { json: { work: withDocuments(item) }, text: `${item.id} is ${item.state}.` };
         }),
       );
   }
@@ -65,13 +75,4 @@ function parseResult(text: string): unknown {
   } catch {
     throw new HoldfastError('usage', '--result is not JSON.');
   }
-}
-
-/** With the envelope and result as documents, not as text inside text. */
-function shown(item: WorkItem) {
-  return {
-    ...item,
-    envelope: JSON.parse(item.envelope),
-    result: item.result === null ? null : JSON.parse(item.result),
-  };
 }
