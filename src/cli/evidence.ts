@@ -69,10 +69,10 @@ export async function readEvidenceFile(
   }
   const found = options.asIs ? [] : findPersonalData(text);
   if (found.length === 0) return asItIs;
-  const what = found.map((problem) => problem.replace(/^looks like/, 'holds what looks like')).join(', ');
+  const what = found.map((problem) => problem.replace(/^holds /, '').replace(/^looks/, 'what looks'));
   throw new HoldfastError(
     'personal_data',
-    `${filename} ${what}. Nothing was stored: --redact replaces it before it is stored, --as-is stores the file as it is.`,
+    `${filename} holds ${what.join(' and ')}. Nothing was stored: --redact replaces that first, --as-is stores the file as it is.`,
     { data: { file } },
   );
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { DEFAULT_LIMITS, HoldfastError } from '../core/index.js';
+import { DEFAULT_LIMITS, HoldfastError, isHoldfastError } from '../core/index.js';
 import { type CaseFile, parseCaseFile } from '../envelope/index.js';
 
 /** Far above any case; what leaves of it is bounded again. */
@@ -21,7 +21,30 @@ export async function readCaseFile(file: string): Promise<CaseFile> {
   if (bytes.length > MAX_CASE_FILE_BYTES) {
     throw new HoldfastError('case_file_invalid', `The case file ${file} is larger than 8 MiB.`);
   }
+  try {
+    return readCase(bytes);
+  } catch (error) {
+    throw isHoldfastError(error) ? inFile(error, file, bytes) : error;
+  }
+}
+
+function readCase(bytes: Buffer): CaseFile {
   return parseCaseFile(bytes, { ...DEFAULT_LIMITS, maxNodes: 100_000, maxStringBytes: MAX_CASE_FILE_BYTES });
+}
+
+/** The same error with the file that has it, and the place where it is no JSON. */
+function inFile({ code, message, fields, data }: HoldfastError, file: string, bytes: Buffer): HoldfastError {
+  const { at, problem } = data;
+  if (typeof at !== 'number') {
+    const where = code === 'case_file_invalid' ? 'The case file is not valid.' : message;
+    return new HoldfastError(code, `${file}: ${where}`, { fields, data: { ...data, file } });
+  }
+  const before = bytes.subarray(0, at).toString('utf8').split('\n');
+  const [line, column] = [before.length, (before.at(-1) ?? '').length + 1];
+  const what = String(problem).replaceAll('_', ' ');
+  return new HoldfastError(code, `${file}:${line}:${column} is not strict JSON: ${what}.`, {
+    data: { ...data, file, line, column },
+  });
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -5,7 +5,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   epoch_stale: '`holdfast case show` says who owns the case now, and at which epoch.',
   epoch_ahead: '`holdfast case show` says at which epoch the case is.',
   not_owner: '`holdfast case show` says who owns the case; only the owner may write.',
-  case_unknown: '`holdfast case list` shows the cases in this ledger.',
+  case_unknown: '`holdfast case list` shows the cases in this ledger; `holdfast case open` opens one.',
   case_busy: '`holdfast case show` lists what is open: settle or void it first.',
   case_exists: '`holdfast case show` shows it.',
   kind_unknown: '`holdfast kind list` shows the kinds; new ones are written under kinds in holdfast.yaml.',

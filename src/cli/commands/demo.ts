@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { listVariants, runTriageDemo } from '../../demo/index.js';
 import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
 interface TriageOptions extends CommonOptions {
   variant?: string;
@@ -9,12 +9,19 @@ interface TriageOptions extends CommonOptions {
 }
 
 export function addDemo(program: Command, session: Session): void {
-  const group = program.command('demo').description('see it work, with two real agents on this machine');
-  leaf(group, 'triage', 'a double charge goes from triage to billing', [
-    'demo triage',
-    'demo triage --once --json',
-    'demo triage --variant v2 --once',
-  ])
+  const commands = group(
+    program,
+    'demo',
+    'see it work, with two real agents on this machine',
+    'demo triage --once',
+  );
+  leaf(
+    commands,
+    'triage',
+    'a double charge goes from triage to billing',
+    ['demo triage', 'demo triage --once --json', 'demo triage --variant v2 --once'],
+    { dir: false },
+  )
     .addHelpText('after', `\n${variants()}`)
     .option('--variant <name>', 'inject a fault; one of those listed below')
     .option('--once', 'end when the timeline does, instead of staying up')

@@ -5,7 +5,7 @@ import type { Holdfast } from '../../node/index.js';
 import { findEvidence, PRIVACY_OPTIONS, readEvidenceFile, storeEvidenceFile } from '../evidence.js';
 import { writeNew } from '../files.js';
 import { counted, printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
 interface AddOptions extends CommonOptions {
   artifact?: string;
@@ -15,8 +15,13 @@ interface AddOptions extends CommonOptions {
 }
 
 export function addEvidence(program: Command, session: Session): void {
-  const group = program.command('evidence').description('bulky content that handoffs refer to');
-  leaf(group, 'add <file>', 'store a file; its versions never change', [
+  const commands = group(
+    program,
+    'evidence',
+    'bulky content that handoffs refer to',
+    'evidence list --dir triage',
+  );
+  leaf(commands, 'add <file>', 'store a file; its versions never change', [
     'evidence add transcript.txt --redact --dir triage',
     'evidence add transcript.txt --artifact transcript-7001 --dir triage',
   ])
@@ -37,7 +42,7 @@ export function addEvidence(program: Command, session: Session): void {
       }),
     );
   leaf(
-    group,
+    commands,
     'get <evidence>',
     "read evidence from this agent's store: an artifact, id@version or a SHA-256",
     [
@@ -62,7 +67,7 @@ export function addEvidence(program: Command, session: Session): void {
         return null;
       }),
     );
-  leaf(group, 'list', 'list what is stored here, own and received', ['evidence list --dir triage']).action(
+  leaf(commands, 'list', 'list what is stored here, own and received', ['evidence list --dir triage']).action(
     (options: CommonOptions) =>
       session.withAgent(options, async ({ evidence }) => {
         const artifacts = await evidence.list();

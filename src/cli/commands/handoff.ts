@@ -8,7 +8,7 @@ import { EXIT } from '../exit-codes.js';
 import { readCaseFile } from '../files.js';
 import { describeOffer, reportOf, tooLate, withoutMessage } from '../handoff-report.js';
 import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
 
 interface SendOptions extends CommonOptions {
   file: string;
@@ -30,25 +30,30 @@ interface OneOffer extends CommonOptions {
 }
 
 export function addHandoff(program: Command, session: Session): void {
-  const group = program.command('handoff').description('handing a case over to another agent');
-  addSend(group, session);
+  const commands = group(
+    program,
+    'handoff',
+    'handing a case over to another agent',
+    'handoff list --open --dir triage',
+  );
+  addSend(commands, session);
 
   offerLeaf(
-    group,
+    commands,
     'show',
     'show an offer: where it stands, why it was rejected, and what was kept back',
     session,
     async ({ ledger }, offer) => describeOffer(offer, await ledger.findDecision(offer.key)),
   );
   offerLeaf(
-    group,
+    commands,
     'resend',
     'deliver the identical bytes of an open offer again',
     session,
     async (holdfast, offer) => reportOf(await holdfast.resend(offer.key)),
   );
   offerLeaf(
-    group,
+    commands,
     'void',
     'close an open offer, so that a late arrival is refused',
     session,
@@ -64,7 +69,7 @@ export function addHandoff(program: Command, session: Session): void {
     },
   ).option('--reason <text>', 'why, for the audit');
 
-  leaf(group, 'list', "list this agent's offers, sent and received", [
+  leaf(commands, 'list', "list this agent's offers, sent and received", [
     'handoff list --dir triage',
     'handoff list --open',
   ])
@@ -98,8 +103,8 @@ export function addHandoff(program: Command, session: Session): void {
     );
 }
 
-function addSend(group: Command, session: Session): void {
-  leaf(group, 'send', 'offer a case to another agent and wait for its decision', [
+function addSend(commands: Command, session: Session): void {
+  leaf(commands, 'send', 'offer a case to another agent and wait for its decision', [
     'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --evidence transcript.txt --redact --dir triage',
   ])
     .requiredOption('--file <case.json>', 'the case file; the contract decides what of it leaves')
@@ -155,13 +160,13 @@ type OfferAction = (
 ) => Promise<Result>;
 
 function offerLeaf(
-  group: Command,
+  commands: Command,
   name: string,
   summary: string,
   session: Session,
   work: OfferAction,
 ): Command {
-  return leaf(group, `${name} <handoff>`, summary, [
+  return leaf(commands, `${name} <handoff>`, summary, [
     `handoff ${name} CASE-7001:2 --dir triage`,
     `handoff ${name} CASE-7001:2 --attempt 1 --dir triage`,
   ])

@@ -2,14 +2,22 @@ import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
 import type { WorkState } from '../../ledger/index.js';
 import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
 import { describeWork, withDocuments } from '../work-report.js';
 
 const STATES: readonly WorkState[] = ['open', 'done', 'failed', 'superseded'];
 
 export function addWork(program: Command, session: Session): void {
-  const group = program.command('work').description('what accepted handoffs gave this agent to do');
-  leaf(group, 'list', "list this agent's work items", ['work list --dir billing', 'work list --state open'])
+  const commands = group(
+    program,
+    'work',
+    'what accepted handoffs gave this agent to do',
+    'work list --state open --dir billing',
+  );
+  leaf(commands, 'list', "list this agent's work items", [
+    'work list --dir billing',
+    'work list --state open',
+  ])
     .option('--state <state>', `only ${STATES.join(', ')}`)
     .action((options: CommonOptions & { state?: string }) =>
       session.withAgent(options, async ({ ledger, config, url }) => {
@@ -31,7 +39,7 @@ export function addWork(program: Command, session: Session): void {
         };
       }),
     );
-  leaf(group, 'show <work>', 'show what was handed over: goal, facts, constraints and evidence', [
+  leaf(commands, 'show <work>', 'show what was handed over: goal, facts, constraints and evidence', [
     'work show work_4mZ… --dir billing',
   ]).action((workId: string, options: CommonOptions) =>
     session.withAgent(options, async (holdfast) => {
@@ -44,7 +52,7 @@ export function addWork(program: Command, session: Session): void {
     ['done', 'done'],
     ['fail', 'failed'],
   ] as const) {
-    leaf(group, `${name} <work>`, `settle a work item as ${state}`, [
+    leaf(commands, `${name} <work>`, `settle a work item as ${state}`, [
       `work ${name} work_4mZ… --dir billing`,
       `work ${name} work_4mZ… --result '{"decision":"${state === 'done' ? 'refunded' : 'declined'}"}' --dir billing`,
     ])
