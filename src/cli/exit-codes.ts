@@ -14,6 +14,7 @@ export const EXIT = {
   refused: 9,
   ledgerUnavailable: 10,
   auditBroken: 11,
+  interrupted: 130,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -31,6 +32,7 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   9: 'Refused by another rule of the ledger, such as a cap, a prohibition or an open offer.',
   10: 'The ledger is busy, or cannot be read or written.',
   11: 'The audit chain does not verify.',
+  130: 'Interrupted by SIGINT, SIGTERM or SIGHUP before it was done.',
 };
 
 /** Where a code does not follow from its class. */

@@ -1,11 +1,11 @@
-import type { ErrorCode } from '../core/index.js';
+import type { ErrorCode, HoldfastError } from '../core/index.js';
 
 /** What a person can do next, where the error's own sentence does not say it. */
-export const HINTS: Partial<Record<ErrorCode, string>> = {
+const HINTS: Partial<Record<ErrorCode, string>> = {
   epoch_stale: '`holdfast case show` says who owns the case now, and at which epoch.',
   epoch_ahead: '`holdfast case show` says at which epoch the case is.',
   not_owner: '`holdfast case show` says who owns the case; only the owner may write.',
-  case_unknown: '`holdfast case list` shows the cases in this ledger.',
+  case_unknown: '`holdfast case list` shows the cases in this ledger; `holdfast case open` opens one.',
   case_busy: '`holdfast case show` lists what is open: settle or void it first.',
   case_exists: '`holdfast case show` shows it.',
   kind_unknown: '`holdfast kind list` shows the kinds; new ones are written under kinds in holdfast.yaml.',
@@ -28,3 +28,10 @@ export const HINTS: Partial<Record<ErrorCode, string>> = {
   busy: 'Try again.',
   ledger_unavailable: 'See that the file named by ledger in holdfast.yaml exists and can be written.',
 };
+
+/** What can be done next about this error; `null` where its message says it. */
+export function hintOf({ code, fields }: HoldfastError): string | null {
+  // Of a file, the message itself says what can be done.
+  if (code === 'personal_data' && fields.length === 0) return null;
+  return HINTS[code] ?? null;
+}

@@ -5,22 +5,27 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether stdout takes colour. */
   readonly color: boolean;
+  /** Whether a person at a terminal can press Ctrl-C. */
+  readonly interactive?: boolean;
   /** Resolves when the process is asked to end. */
   untilStopped(): Promise<void>;
 }
 
-// `holdfast audit export | head` ends the reader first; that is no failure of ours.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+// `holdfast audit export | head` ends the reader first, a closed terminal both streams (EIO); neither is a failure of ours.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+  });
+}
 
 export const processIo: Io = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   env: process.env,
   color: process.stdout.isTTY === true && !process.env.NO_COLOR,
+  interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
   untilStopped: () =>
     new Promise((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
     }),
 };

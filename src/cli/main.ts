@@ -1,4 +1,5 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
+import { HoldfastError } from '../core/index.js';
 import { VERSION } from '../node/index.js';
 import { addAudit } from './commands/audit.js';
 import { addCase } from './commands/case.js';
@@ -16,7 +17,8 @@ import { addServe } from './commands/serve.js';
 import { addWork } from './commands/work.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
 import { type Io, processIo } from './io.js';
-import { Session } from './run.js';
+import { oneLine } from './print.js';
+import { asSentence, errorDocument, Session } from './run.js';
 
 const GROUPS = [
   addInit,
@@ -49,7 +51,7 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
   for (const add of GROUPS) add(program, session);
   guard(program, io);
   try {
-    await program.parseAsync(argv, { from: 'user' });
+    await program.parseAsync(knowsCommand(program, argv) ? argv : withoutHelp(argv), { from: 'user' });
     return session.exit;
   } catch (error) {
     if (!(error instanceof CommanderError)) {
@@ -59,8 +61,8 @@ export async function main(argv: readonly string[], io: Io = processIo): Promise
     if (error.exitCode === 0) return EXIT.ok;
     // Commander has said on stderr what is wrong; a group without a command has shown its help there.
     if (wantsJson(argv)) {
-      const message = error.message.replace(/^error: /, '');
-      io.out(`${JSON.stringify({ error: { code: 'usage', message, fields: [], data: {} } })}\n`);
+      const usage = new HoldfastError('usage', oneLine(error.message.replace(/^error: /, '')));
+      io.out(`${JSON.stringify({ error: errorDocument(usage) })}\n`);
     }
     return EXIT.badInput;
   }
@@ -71,13 +73,37 @@ function guard(command: Command, io: Io): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => io.out(text),
     writeErr: (text) => io.err(text),
-    outputError: (text, write) => write(text.replace(/^error: /, 'holdfast: ')),
+    outputError: (text, write) =>
+      write(`holdfast: ${asSentence(oneLine(text.replace(/^error: /, '').trim()))} [usage]\n`),
     getOutHasColors: () => io.color,
     getErrHasColors: () => false,
+  });
+  command.configureHelp({
+    optionDescription(option) {
+      const required = option.mandatory ? ' (required)' : '';
+      return `${Help.prototype.optionDescription.call(this, option)}${required}`;
+    },
   });
   for (const sub of command.commands) guard(sub, io);
 }
 
 function wantsJson(argv: readonly string[]): boolean {
   return argv.includes('--json');
+}
+
+/** Whether the words name a command; a group shown for one that does not exist would look like its help. */
+function knowsCommand(program: Command, argv: readonly string[]): boolean {
+  let command = program;
+  for (const word of argv) {
+    if (command.commands.length === 0) return true;
+    if (word.startsWith('-')) continue;
+    const next = command.commands.find((sub) => sub.name() === word);
+    if (!next) return word === 'help';
+    command = next;
+  }
+  return true;
+}
+
+function withoutHelp(argv: readonly string[]): string[] {
+  return argv.filter((word) => word !== '--help' && word !== '-h');
 }

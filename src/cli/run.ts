@@ -1,9 +1,11 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { HoldfastError, isHoldfastError } from '../core/index.js';
-import { type Holdfast, openHoldfast } from '../node/index.js';
+import { ERROR_TABLE, HoldfastError, isHoldfastError } from '../core/index.js';
+import { type Holdfast, openHoldfast, readConfig } from '../node/index.js';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.js';
-import { HINTS } from './hints.js';
+import { reasonOf } from './files.js';
+import { hintOf } from './hints.js';
 import type { Io } from './io.js';
 import { oneLine } from './print.js';
 
@@ -48,7 +50,7 @@ export class Session {
   /** The same, with the agent of `--dir` open meanwhile. */
   withAgent(options: CommonOptions, work: (holdfast: Holdfast) => Promise<Result | null>): Promise<void> {
     return this.finish(options, async () => {
-      const holdfast = await openHoldfast({ dir: this.dirOf(options) });
+      const holdfast = await openAgent(this.dirOf(options));
       try {
         return await work(holdfast);
       } finally {
@@ -63,12 +65,40 @@ export class Session {
       : new HoldfastError('internal', `Holdfast failed internally: ${messageOf(error)}`, { cause: error });
     this.exit = exitCodeOf(known.code);
     if (json) {
-      const { code, message, fields, data } = known;
-      this.io.out(`${JSON.stringify({ error: { code, message, fields, data } })}\n`);
+      this.io.out(`${JSON.stringify({ error: errorDocument(known) })}\n`);
     }
     this.io.err(`holdfast: ${oneLine(sentenceOf(known))}\n`);
     if (this.io.env.HOLDFAST_DEBUG === '1') this.io.err(`${(known.cause as Error)?.stack ?? known.stack}\n`);
   }
+}
+
+async function openAgent(dir: string): Promise<Holdfast> {
+  try {
+    return await openHoldfast({ dir });
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== 'ledger_unavailable') throw error;
+    const file = resolve(dir, readConfig(dir).ledger);
+    const said = error.message === ERROR_TABLE.ledger_unavailable.meaning ? null : error.message;
+    const reason = said ?? `${isFolder(file) ? 'it is a folder' : reasonOf(error.cause)}.`;
+    throw new HoldfastError('ledger_unavailable', `The ledger ${file} cannot be opened: ${reason}`, {
+      data: { ...error.data, file },
+      cause: error.cause,
+    });
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** What `--json` says of an error, whoever found it. */
+export function errorDocument(error: HoldfastError) {
+  const { code, message, fields, data, retry } = error;
+  return { code, message, fields, data, hint: hintOf(error), retry, exit: exitCodeOf(code) };
 }
 
 /** The message with the fields that it does not already name. */
@@ -78,25 +108,40 @@ function sentenceOf(error: HoldfastError): string {
     .map(({ path, problem }) => (path === '' ? problem : `${path} ${problem}`))
     .join('; ');
   const what = listed === '' ? error.message : `${error.message.replace(/\.$/, '')}: ${listed}.`;
-  const hint = HINTS[error.code];
+  const hint = hintOf(error);
   return `${asSentence(what)}${hint ? ` ${hint}` : ''} [${error.code}]`;
 }
 
-function asSentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+/** A sentence starts with a capital, unless it starts with a file's or another thing's name. */
+export function asSentence(text: string): string {
+  const start = /^[a-z]+(?=[\s,])/.test(text) ? text.charAt(0).toUpperCase() : text.charAt(0);
+  return `${start}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A command that does something, with the options all of them have. */
-export function leaf(parent: Command, usage: string, summary: string, examples: readonly string[]): Command {
-  const command = parent
-    .command(usage)
+/** Commands about one sort of thing. */
+export function group(parent: Command, name: string, summary: string, example: string): Command {
+  return parent
+    .command(name)
     .description(summary)
-    .option('--dir <dir>', "the agent's folder (default: $HOLDFAST_DIR, or the current folder)")
-    .option('--json', 'print exactly one JSON document');
+    .addHelpText('after', `\nExample:\n  $ holdfast ${example}`);
+}
+
+/** A command that does something, with the options all of them have; `--dir` only where there is an agent to it. */
+export function leaf(
+  parent: Command,
+  usage: string,
+  summary: string,
+  examples: readonly string[],
+  { dir = true }: { dir?: boolean } = {},
+): Command {
+  const command = parent.command(usage).description(summary);
+  if (dir)
+    command.option('--dir <dir>', "the agent's folder (default: $HOLDFAST_DIR, or the current folder)");
+  command.option('--json', 'print exactly one JSON document');
   return command.addHelpText(
     'after',
     `\nExamples:\n${examples.map((line) => `  $ holdfast ${line}`).join('\n')}`,

@@ -155,8 +155,7 @@ process.on('message', (request: Request) => {
     if (process.connected) process.send?.(reply);
   });
 });
-// The orchestrator went away or asks us to stop; Ctrl-C on the terminal reaches us too, and is its business.
+// The orchestrator went away or asks us to stop.
 process.once('disconnect', () => {
   void (node?.holdfast.close() ?? Promise.resolve()).finally(() => process.exit());
 });
-process.on('SIGINT', () => undefined);

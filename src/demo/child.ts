@@ -28,6 +28,8 @@ export class AgentProcess {
   constructor(name: string) {
     this.name = name;
     this.#child = fork(ENTRY, [], {
+      // Ctrl-C and a closed terminal reach the orchestrator alone, which then ends its agents in order.
+      detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {

@@ -227,11 +227,17 @@ const V15: Variant = {
 
 const VARIANTS: Readonly<Record<string, Variant>> = { V1, V1b, V2, V5, V6, V7, V8, V9, V12, V14, V15 };
 
-/** Names of the variants, in the order of the scenario. */
-export const VARIANT_NAMES: readonly string[] = Object.keys(VARIANTS);
+/** Name and title of every variant, in the order of the scenario. */
+export function listVariants(): { readonly name: string; readonly title: string }[] {
+  return Object.entries(VARIANTS).map(([name, { title }]) => ({ name, title }));
+}
 
-/** The variant with this name, or the plain scenario where there is no name; `null` where there is no such variant. */
-export function findVariant(name: string | undefined): Variant | null {
-  if (name === undefined) return HAPPY;
-  return Object.hasOwn(VARIANTS, name) ? (VARIANTS[name] ?? null) : null;
+/**
+ * The variant with this name in whatever case, or the plain scenario, which has none, where no name is given; `null` where there is
+ * no such variant.
+ */
+export function findVariant(wanted: string | undefined): (Variant & { readonly name: string | null }) | null {
+  if (wanted === undefined) return { ...HAPPY, name: null };
+  const found = Object.entries(VARIANTS).find(([name]) => name.toLowerCase() === wanted.toLowerCase());
+  return found ? { ...found[1], name: found[0] } : null;
 }

@@ -7,6 +7,7 @@ import type { KindDefinition } from '../ledger/index.js';
 import type { Peer } from '../trust/index.js';
 import { knownKeysAt } from './config-explain.js';
 import { type Config, configSchema } from './config-schema.js';
+import { nearestOf } from './nearest.js';
 
 export const CONFIG_FILE = 'holdfast.yaml';
 
@@ -130,25 +131,9 @@ function nounOf(expected: string): string {
 
 function unknownKey(parent: readonly PropertyKey[], key: string): string {
   const known = knownKeysAt(parent) ?? [];
-  const nearest = known
-    .map((name) => ({ name, distance: editDistance(name, key) }))
-    .sort((a, b) => a.distance - b.distance)[0];
-  const hint =
-    nearest && nearest.distance <= Math.max(2, key.length / 2) ? `; did you mean ${nearest.name}?` : '';
+  const nearest = nearestOf(known, key);
+  const hint = nearest === null ? '' : `; did you mean ${nearest}?`;
   return `is not a known key${hint}`;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
 
 function spell(path: readonly PropertyKey[]): string {

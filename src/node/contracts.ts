@@ -2,6 +2,8 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { BUILT_IN_CONTRACTS, type Contract } from '../contract/index.js';
 import { HoldfastError } from '../core/index.js';
+import type { Holdfast } from './holdfast.js';
+import { nearestOf } from './nearest.js';
 
 /**
  * The contracts that a configuration names: built in ones by id, others from modules.
@@ -21,7 +23,7 @@ export async function loadContracts(dir: string, names: readonly string[]): Prom
 }
 
 /** The default export of a user's module. @throws config_invalid when it cannot be loaded */
-export async function loadModule(dir: string, path: string): Promise<unknown> {
+async function loadModule(dir: string, path: string): Promise<unknown> {
   try {
     return ((await import(pathToFileURL(resolve(dir, path)).href)) as { default?: unknown }).default;
   } catch (cause) {
@@ -32,14 +34,26 @@ export async function loadModule(dir: string, path: string): Promise<unknown> {
   }
 }
 
+/** What a module of handlers exports: it registers what the agent does. @throws config_invalid */
+export async function loadHandlers(
+  dir: string,
+  path: string,
+): Promise<(holdfast: Holdfast) => void | Promise<void>> {
+  const register = await loadModule(dir, path);
+  if (typeof register === 'function') return register as (holdfast: Holdfast) => void | Promise<void>;
+  throw new HoldfastError('config_invalid', `The default export of ${path} is not a function.`);
+}
+
 async function loadContract(dir: string, name: string): Promise<readonly Contract[]> {
   if (!/^[./]/.test(name)) {
     const builtIn = BUILT_IN_CONTRACTS.find(({ id }) => id === name);
     if (builtIn) return [builtIn];
-    const known = BUILT_IN_CONTRACTS.map(({ id }) => id).join(', ');
+    const ids = BUILT_IN_CONTRACTS.map(({ id }) => id);
+    const known = ids.join(', ');
+    const nearest = nearestOf(ids, name);
     throw new HoldfastError(
       'contract_missing',
-      `There is no built-in contract ${name} (there is ${known}). The path of a module starts with ./ or /.`,
+      `There is no built-in contract ${name} (there is ${known}).${nearest === null ? '' : ` Did you mean ${nearest}?`} The path of a module starts with ./ or /.`,
     );
   }
   const exported = await loadModule(dir, name);

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Clock, HoldfastError, type Logger, systemClock } from '../core/index.js';
+import { type Clock, type Logger, systemClock } from '../core/index.js';
 import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../envelope/index.js';
 import {
   checkArguments,
@@ -33,7 +33,7 @@ import {
 import { createAgent } from './agent.js';
 import { checkConfig, limitsOf, peersOf, readConfig } from './config.js';
 import type { Config } from './config-schema.js';
-import { loadContracts, loadModule } from './contracts.js';
+import { loadContracts, loadHandlers } from './contracts.js';
 import type { Holdfast } from './holdfast.js';
 import { createLogger } from './logger.js';
 import { ContractBook } from './received.js';
@@ -95,7 +95,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     limits,
     clock,
     logger,
-    contract: (id) => contracts.find(id),
+    contract: (id) => contracts.require(id),
   });
   const worker = createWorker({ self: identity.url, ledger, envelopes, store, logger, received });
   const receiver = createReceiver({
@@ -115,7 +115,9 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     sender,
     worker,
     logger,
-    loadHandlers: (holdfast) => loadHandlers(dir, config, holdfast),
+    async loadHandlers(holdfast) {
+      if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
+    },
     createServer: () =>
       createNodeServer({
         url: identity.url,
@@ -164,15 +166,6 @@ function authorizationFor(
     const peer = peers.list().find((one) => url.startsWith(`${one.url}${EVIDENCE_PATH}/`));
     return peer ? `Bearer ${await identity.tokenFor(peer.url)}` : null;
   };
-}
-
-async function loadHandlers(dir: string, { handlers }: Config, holdfast: Holdfast): Promise<void> {
-  if (handlers === undefined) return;
-  const register = await loadModule(dir, handlers);
-  if (typeof register !== 'function') {
-    throw new HoldfastError('config_invalid', `The default export of ${handlers} is not a function.`);
-  }
-  await register(holdfast);
 }
 
 function cardOf(config: Config, contracts: ContractBook, envelopes: EnvelopeRegistry): CardOptions {

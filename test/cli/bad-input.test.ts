@@ -84,6 +84,7 @@ describe('bad input changes nothing and says what is wrong', () => {
     const whole = readFileSync(file, 'utf8');
     for (const [contract, said] of [
       ['loan-transfer/1', /no built-in contract loan-transfer\/1 \(there is refund-dispute\/1\)/],
+      ['refund-dispute/2', /Did you mean refund-dispute\/1\?/],
       ['./missing.mjs', /module \.\/missing\.mjs cannot be loaded/],
       ['./empty.mjs', /empty\.mjs is neither a contract/],
     ] as const) {
@@ -92,6 +93,76 @@ describe('bad input changes nothing and says what is wrong', () => {
       const ran = await run('config', 'check', '--dir', triage.dir);
       expect(ran).toMatchObject({ exit: 2, err: expect.stringMatching(said) });
     }
+  });
+
+  it('a version of a contract that is not there', async () => {
+    expect(await refuse(...send('--contract', 'refund-dispute/2'))).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(
+        /contracts names refund-dispute\/1\. Did you mean refund-dispute\/1\?.*\[contract_missing\]/,
+      ),
+    });
+  });
+
+  it('a configuration that would not start', async () => {
+    const file = join(triage.dir, 'holdfast.yaml');
+    const whole = readFileSync(file, 'utf8');
+    const check = (text: string) => {
+      writeFileSync(file, text);
+      return run('config', 'check', '--dir', triage.dir);
+    };
+    expect(await check(`${whole}\nhandlers: ./gone.mjs\n`)).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/module \.\/gone\.mjs cannot be loaded.*\[config_invalid\]/),
+    });
+    writeFileSync(join(triage.dir, 'none.mjs'), 'export default {};');
+    expect(await check(`${whole}\nhandlers: ./none.mjs\n`)).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining('none.mjs is not a function'),
+    });
+    expect(
+      await check(whole.replace('receives:\n  - refund-dispute/1', 'receives:\n  - refund-dispute/2')),
+    ).toMatchObject({ exit: 2, err: expect.stringContaining('[contract_missing]') });
+    const peer = whole.replace(/(peers:[\s\S]*?contracts:\s+)(- )?refund-dispute\/1/, '$1$2loan-transfer/1');
+    expect(peer).not.toBe(whole);
+    expect(await check(peer)).toMatchObject({
+      exit: 0,
+      err: expect.stringMatching(
+        /warning: The peer \S+ is allowed loan-transfer\/1, which this agent does not know/,
+      ),
+    });
+    expect(await check(whole)).toMatchObject({ exit: 0, err: '' });
+  });
+
+  it('evidence that seems to hold personal data, unless it is said what to do about it', async () => {
+    for (const argv of [send('--evidence', TRANSCRIPT), ['evidence', 'add', TRANSCRIPT, '--dir', triage.dir]])
+      expect(await refuse(...argv)).toMatchObject({
+        exit: 2,
+        err: expect.stringMatching(
+          /transcript\.txt holds what looks like an e-mail address and what looks like a phone number.*--redact.*--as-is.*\[personal_data\]/,
+        ),
+      });
+    expect((await run('evidence', 'add', TRANSCRIPT, '--as-is', '--dir', triage.dir)).exit).toBe(0);
+  });
+
+  it('options that do not fit the configuration', async () => {
+    expect(await refuse('init', '--agent', 'Bad Name!', '--dir', join(folder.path, 'bad'))).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/^holdfast: --agent must be a name.*\[usage\]$/m),
+    });
+    const peer = ['peer', 'add', '--dir', triage.dir, '--url', 'http://127.0.0.1:9', '--key', 'short'];
+    expect(await refuse(...peer, '--contract', CONTRACT, '--skill', 'billing')).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/^holdfast: --key must be the thumbprint.*\[usage\]$/m),
+    });
+  });
+
+  it('a ledger that is a folder', async () => {
+    const file = join(triage.dir, 'holdfast.yaml');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('../ledger.db', '..'));
+    const ran = await run('case', 'list', '--dir', triage.dir);
+    expect(ran.exit).toBe(10);
+    expect(ran.err).toContain(`The ledger ${folder.path} cannot be opened: it is a folder.`);
   });
 
   it('an evidence file that is gone', async () => {
@@ -107,7 +178,7 @@ describe('bad input changes nothing and says what is wrong', () => {
   });
 
   it('a peer that cannot be reached', async () => {
-    expect(await refuse(...send('--evidence', TRANSCRIPT))).toMatchObject({
+    expect(await refuse(...send('--evidence', TRANSCRIPT, '--redact'))).toMatchObject({
       exit: 5,
       err: expect.stringMatching(
         new RegExp(`${billing.url} cannot be reached.*Nothing was sent.*\\[peer_unreachable\\]`),
@@ -129,7 +200,7 @@ describe('bad input changes nothing and says what is wrong', () => {
     );
     const running = await serve(billing.dir);
     try {
-      expect(await refuse(...send('--evidence', TRANSCRIPT))).toMatchObject({
+      expect(await refuse(...send('--evidence', TRANSCRIPT, '--redact'))).toMatchObject({
         exit: 5,
         err: expect.stringMatching(/key configured for .*thumbprint.*\[peer_key_mismatch\]/),
       });
@@ -141,7 +212,7 @@ describe('bad input changes nothing and says what is wrong', () => {
   it('evidence that nobody serves', async () => {
     const running = await serve(billing.dir);
     try {
-      expect(await refuse(...send('--evidence', TRANSCRIPT))).toMatchObject({
+      expect(await refuse(...send('--evidence', TRANSCRIPT, '--redact'))).toMatchObject({
         exit: 5,
         err: expect.stringMatching(/fetches evidence from this agent.*holdfast serve/),
       });
@@ -153,7 +224,7 @@ describe('bad input changes nothing and says what is wrong', () => {
   it('a malformed case file', async () => {
     const file = join(folder.path, 'broken.json');
     for (const [text, said] of [
-      ['{"case_id": "CASE-7001"', /not strict JSON/],
+      ['{"case_id":\n  "CASE-7001",,', /^holdfast: \S+broken\.json:2:15 is not strict JSON: syntax\. \[/],
       ['{"case_id": "CASE-7001", "case_id": "CASE-7002"}', /not strict JSON/],
       ['[]', /\[case_file_invalid\]/],
       ['{"case_id": "CASE 7001", "kind": "refund", "goal": "x"}', /case_id must be a case id/],
@@ -222,6 +293,9 @@ describe('bad input changes nothing and says what is wrong', () => {
       ['case', 'note', 'CASE-7001', 'text', '--dir', triage.dir],
       ['case', 'list', '--colour'],
       ['case', 'open', '--dir', triage.dir],
+      ['case', 'frobnicate', '--help'],
+      ['case', 'note', 'CASE-7001', ' ', '--epoch', '1', '--dir', triage.dir],
+      ['evidence', 'add', TRANSCRIPT, '--redact', '--as-is', '--dir', triage.dir],
       ['case', 'note', 'CASE-7001', 'text', '--epoch', '1.5', '--dir', triage.dir],
       [
         'effect',
@@ -242,7 +316,7 @@ describe('bad input changes nothing and says what is wrong', () => {
     ]) {
       const ran = await run(...argv);
       expect(ran.exit).toBe(2);
-      expect(ran.err).toMatch(/^holdfast: /);
+      expect(ran.err).toMatch(/^holdfast: .*\[usage\]$/m);
     }
     expect(await run('case', 'list', '--dir', folder.path)).toMatchObject({
       exit: 2,
@@ -262,9 +336,21 @@ describe('bad input changes nothing and says what is wrong', () => {
   it('gives errors as one JSON document too', async () => {
     const ran = await run('case', 'show', 'NOPE', '--dir', triage.dir, '--json');
     expect(ran.json).toEqual({
-      error: { code: 'case_unknown', message: expect.any(String), fields: [], data: { case_id: 'NOPE' } },
+      error: {
+        code: 'case_unknown',
+        message: expect.any(String),
+        fields: [],
+        data: { case_id: 'NOPE' },
+        hint: expect.stringContaining('`holdfast case open` opens one'),
+        retry: 'never',
+        exit: 9,
+      },
     });
-    expect((await run('case', 'frobnicate', '--json')).json.error.code).toBe('usage');
+    expect((await run('case', 'frobnicate', '--json')).json.error).toMatchObject({
+      code: 'usage',
+      hint: null,
+      exit: 2,
+    });
     appendFileSync(join(triage.dir, 'holdfast.yaml'), 'nonsense: 1\n');
     expect((await run('case', 'list', '--dir', triage.dir, '--json')).json.error.fields).toEqual([
       { path: 'nonsense', problem: expect.stringContaining('is not a known key') },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -113,6 +114,33 @@ describe('a handover by the command', () => {
     expect((await at(triage, 'audit', 'verify', '--case', 'CASE-7001')).json.cases).toHaveLength(1);
   });
 
+  it('[R-054] shows the receiving side what was handed over, and lets it read the evidence', async () => {
+    const { work } = (await at(billing, 'work', 'list')).json;
+    const shown = await at(billing, 'work', 'show', work[0].id);
+    expect(shown.json.evidence).toMatchObject([
+      { id: expect.stringMatching(/^art_\w+@1$/), filename: 'transcript.txt' },
+    ]);
+    const text = (await run('work', 'show', work[0].id, '--dir', billing.dir)).out;
+    expect(text).toMatch(/^goal +Refund one of two identical charges$/m);
+    expect(text).toMatch(/^account_id +acct_881 +auth +verified$/m);
+    const [{ id, sha256 }] = shown.json.evidence;
+    expect(text).toContain(id);
+    expect((await at(billing, 'evidence', 'list')).json.artifacts).toMatchObject([{ sha256 }]);
+    const out = join(folder.path, 'received.txt');
+    expect((await at(billing, 'evidence', 'get', id, '--out', out)).exit).toBe(0);
+    const bytes = readFileSync(out);
+    expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
+    expect((await run('evidence', 'get', sha256, '--dir', billing.dir)).out).toBe(bytes.toString());
+    expect((await at(billing, 'evidence', 'get', id, '--out', out)).json.error.code).toBe('already_exists');
+    expect((await at(triage, 'evidence', 'get', id)).json.error.code).toBe('evidence_file_missing');
+    expect((await at(billing, 'work', 'show', 'work_none')).json.error.code).toBe('work_unknown');
+    expect((await run('handoff', 'show', 'CASE-7001:2', '--dir', triage.dir)).out).toMatch(
+      /^receipt +verified$/m,
+    );
+    const late = await run('handoff', 'void', 'CASE-7001:2', '--dir', triage.dir);
+    expect(late.out).toMatch(/^Too late: it was accepted/);
+  });
+
   it('[R-054][R-058][R-059] lets neither the phone number nor unrelated history out, and says what was kept back', async () => {
     const { offer } = (await at(triage, 'handoff', 'show', 'CASE-7001:2')).json;
     expect(offer.withheld).toEqual(
@@ -164,6 +192,21 @@ describe('a handover by the command', () => {
       owner: triage.url,
       epoch: 1,
     });
+    const why = await at(triage, 'handoff', 'show', 'CASE-7002:2');
+    expect(why.json.decision).toMatchObject({
+      verdict: 'rejected',
+      code: 'contract_refused',
+      reason: rejected.json.reason,
+      retryable: true,
+    });
+    const read = await run('handoff', 'show', 'CASE-7002:2', '--dir', triage.dir);
+    expect(read.out).toContain(rejected.json.reason);
+    expect(read.out).toMatch(/^retryable +yes/m);
+    const late = await run('handoff', 'void', 'CASE-7002:2', '--dir', triage.dir);
+    expect(late).toMatchObject({
+      exit: 9,
+      out: expect.stringMatching(/^Too late: it was rejected \(CASE-7002:2, attempt 1\)/),
+    });
     expect((await at(triage, 'handoff', 'resend', 'CASE-7002:2')).json).toMatchObject({ state: 'rejected' });
     const right = write('CASE-7002', (file) => file);
     const accepted = await send('--file', right, '--evidence', TRANSCRIPT, '--redact');
@@ -185,9 +228,9 @@ describe('a handover by the command', () => {
     expect((await at(triage, 'handoff', 'list', '--case', 'CASE-7003')).json.offers).toEqual([]);
   });
 
-  it('warns of personal data in evidence that is not redacted', async () => {
-    const stored = await at(triage, 'evidence', 'add', TRANSCRIPT, '--artifact', 'raw');
-    expect(stored.err).toMatch(/warning: transcript\.txt .*--redact/);
+  it('stores what seems to hold personal data as it is only where it is told to', async () => {
+    const stored = await at(triage, 'evidence', 'add', TRANSCRIPT, '--artifact', 'raw', '--as-is');
+    expect(stored.json).toMatchObject({ artifact: { version: 1 }, replaced: null });
     const redacted = await at(triage, 'evidence', 'add', TRANSCRIPT, '--artifact', 'raw', '--redact');
     expect(redacted.json).toMatchObject({ artifact: { artifactId: 'raw', version: 2 }, replaced: 2 });
     expect(

@@ -16,7 +16,7 @@ async function allCommands(path: string[] = []): Promise<string[][]> {
 }
 
 describe('the command', () => {
-  it('has help with examples, --dir and --json everywhere', async () => {
+  it('has help with examples and --json everywhere, and --dir where there is an agent to it', async () => {
     const commands = await allCommands();
     expect(commands.map((path) => path.join(' ')).sort()).toEqual([
       'audit export',
@@ -35,6 +35,7 @@ describe('the command', () => {
       'effect start',
       'errors',
       'evidence add',
+      'evidence get',
       'evidence list',
       'handoff list',
       'handoff resend',
@@ -51,13 +52,37 @@ describe('the command', () => {
       'work done',
       'work fail',
       'work list',
+      'work show',
     ]);
     for (const path of commands) {
       const { out } = await run(...path, '--help');
       expect(out, path.join(' ')).toMatch(/--json/);
       expect(out, path.join(' ')).toContain(`Examples:\n  $ holdfast ${path.join(' ')}`);
-      expect(out, path.join(' ')).toMatch(/--dir/);
+      const noAgent = ['demo triage', 'errors', 'config explain'].includes(path.join(' '));
+      expect(out.split('Examples:')[0]?.includes('--dir'), path.join(' ')).toBe(!noAgent);
     }
+  });
+
+  it('has an example in the help of each group, and marks what must be given', async () => {
+    for (const group of [
+      'audit',
+      'case',
+      'config',
+      'demo',
+      'effect',
+      'evidence',
+      'handoff',
+      'kind',
+      'peer',
+      'work',
+    ])
+      expect((await run(group, '--help')).out).toContain(`Example:\n  $ holdfast ${group} `);
+    expect((await run('handoff', 'send', '--help')).out).toMatch(/--to <url> .*\(required\)/);
+  });
+
+  it('says what each variant of the demo is', async () => {
+    const { out } = await run('demo', 'triage', '--help');
+    expect(out).toMatch(/^V2 +billing's answer is lost, and the same bytes are sent again$/m);
   });
 
   it('prints its version, and without a command how it is used', async () => {
@@ -70,6 +95,10 @@ describe('the command', () => {
     const part = await run('config', 'explain', 'listen', '--json');
     expect(whole.json.keys.length).toBeGreaterThan(part.json.keys.length);
     expect(part.json.keys.map(({ path }: { path: string }) => path)).toEqual(['listen.host', 'listen.port']);
+    expect(await run('config', 'explain', 'listn')).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/no key listn in the configuration; did you mean listen\?.*\[usage\]/),
+    });
     expect((await run('config', 'explain')).out).toContain('listen.port  (integer; default 4100)');
   });
 

@@ -42,7 +42,7 @@ describe('two nodes in two processes', () => {
     folder.remove();
   });
 
-  it('[R-073][R-075] hand a case over, fence the former owner, and end at SIGTERM with status 0', async () => {
+  it('[R-073][R-075] hand a case over, fence the former owner, and end at SIGTERM or SIGHUP with status 0', async () => {
     const { triage, billing } = await initPair(folder.path);
     children.push(...(await Promise.all([serveInProcess(triage.dir), serveInProcess(billing.dir)])));
     expect(children.map((child) => JSON.parse(child.out()).agent)).toEqual(['triage', 'billing']);
@@ -54,7 +54,7 @@ describe('two nodes in two processes', () => {
     );
     expect(sent).toMatchObject({
       exit: 0,
-      out: expect.stringContaining(`${billing.url} owns CASE-7001 at epoch 2`),
+      out: expect.stringContaining(`${billing.url} owns CASE-7001 at epoch 2 (CASE-7001:2, attempt 1;`),
     });
     const note = (dir: string, epoch: string) =>
       run('case', 'note', 'CASE-7001', 'text', '--epoch', epoch, '--dir', dir);
@@ -64,7 +64,9 @@ describe('two nodes in two processes', () => {
       err: expect.stringContaining('[epoch_stale]'),
     });
 
-    for (const child of children) child.process.kill('SIGTERM');
+    children.forEach((child, at) => {
+      child.process.kill(at === 0 ? 'SIGTERM' : 'SIGHUP');
+    });
     const exits = await Promise.all(children.map((child) => once(child.process, 'exit')));
     expect(exits.map(([code]) => code)).toEqual([0, 0]);
     for (const child of children) {

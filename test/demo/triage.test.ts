@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { TriageDemoOptions } from '../../src/demo/index.js';
@@ -71,7 +73,7 @@ describe('holdfast demo triage', () => {
     ['V14', '[R-082] refuses another body under the same key, first or last'],
     ['V15', '[R-050] connects nowhere that evidence may not lead'],
   ])('variant %s %s', async (variant) => {
-    const { code, json } = await run({ variant });
+    const { code, json } = await run({ variant: variant.toLowerCase() });
 
     expect(json).toMatchObject({ variant, problems: [], ok: true, leaks: 0, audit: { verified: true } });
     expect(code).toBe(0);
@@ -103,11 +105,31 @@ describe('holdfast demo triage', () => {
     expect(text).toContain('case show CASE-7001 --dir');
     expect(existsSync(dir)).toBe(true);
     expect(await fetch(card).then((response) => response.json())).toMatchObject({ name: 'billing' });
-    child.kill('SIGINT');
+    child.kill('SIGHUP');
     const [code] = await once(child, 'exit');
     expect(code).toBe(0);
     expect(existsSync(dir)).toBe(false);
     await expect(fetch(card)).rejects.toThrow();
+  });
+
+  it('ends at SIGINT while it starts, with a status of its own and nothing left behind', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'holdfast-'));
+    try {
+      const child = spawn(process.execPath, [COMMAND, 'demo', 'triage'], {
+        env: { ...process.env, TMPDIR: root },
+      });
+      let err = '';
+      child.stderr.on('data', (chunk) => {
+        err += chunk;
+      });
+      await once(child.stdout, 'data');
+      child.kill('SIGINT');
+      expect(await once(child, 'exit')).toEqual([130, null]);
+      expect(err).toBe('');
+      expect(readdirSync(root)).toEqual([]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
   });
 
   it('says which variants there are, and starts nothing for another', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { compareWithLedger, exportChain, replay, verifyChain, verifyExport } from '../../audit/index.js';
 import { type CaseRef, HoldfastError, isHoldfastError } from '../../core/index.js';
@@ -6,8 +6,9 @@ import type { AuditEntry, CaseSnapshot } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
 import { ambiguous, ROOT_OPTION } from '../cases.js';
 import { EXIT } from '../exit-codes.js';
+import { writeNew } from '../files.js';
 import { counted, printTable } from '../print.js';
-import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
 
 interface CaseOptions extends CommonOptions {
   root?: string;
@@ -19,8 +20,13 @@ interface VerifyOptions extends CaseOptions {
 }
 
 export function addAudit(program: Command, session: Session): void {
-  const group = program.command('audit').description('what happened to each case, hash-chained');
-  leaf(group, 'show <case>', 'list the entries of a case', ['audit show CASE-7001 --dir triage'])
+  const commands = group(
+    program,
+    'audit',
+    'what happened to each case, hash-chained',
+    'audit verify --dir triage',
+  );
+  leaf(commands, 'show <case>', 'list the entries of a case', ['audit show CASE-7001 --dir triage'])
     .option(...ROOT_OPTION)
     .action((id: string, options: CaseOptions) =>
       session.withAgent(options, async (holdfast) => {
@@ -29,7 +35,7 @@ export function addAudit(program: Command, session: Session): void {
       }),
     );
 
-  leaf(group, 'verify', 'check the chains, and that the ledger says what they replay to', [
+  leaf(commands, 'verify', 'check the chains, and that the ledger says what they replay to', [
     'audit verify --dir triage',
     'audit verify --case CASE-7001 --dir triage',
     'audit verify --file audit.jsonl',
@@ -44,7 +50,7 @@ export function addAudit(program: Command, session: Session): void {
         : session.finish(options, async () => verifyFile(file));
     });
 
-  leaf(group, 'export', 'write entries as JSON lines, to be checked elsewhere', [
+  leaf(commands, 'export', 'write entries as JSON lines, to be checked elsewhere', [
     'audit export --dir triage > audit.jsonl',
     'audit export --case CASE-7001 --out audit.jsonl --dir triage',
   ])
@@ -175,18 +181,5 @@ function readExport(file: string): string {
     return readFileSync(file, 'utf8');
   } catch (cause) {
     throw new HoldfastError('usage', `The export ${file} cannot be read.`, { cause });
-  }
-}
-
-function writeNew(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
-  } catch (cause) {
-    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST';
-    throw new HoldfastError(
-      exists ? 'already_exists' : 'usage',
-      exists ? `${file} exists.` : `${file} cannot be written.`,
-      { cause },
-    );
   }
 }

@@ -3,8 +3,8 @@ import { formatMoney, HoldfastError } from '../../core/index.js';
 import type { CaseRow, CaseSnapshot } from '../../ledger/index.js';
 import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { readCaseFile } from '../files.js';
-import { printFields, printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { counted, printFields, printTable } from '../print.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
 interface OpenOptions extends CommonOptions {
   id?: string;
@@ -19,9 +19,14 @@ interface OneCase extends CommonOptions {
 }
 
 export function addCase(program: Command, session: Session): void {
-  const group = program.command('case').description('cases: who owns what, at which epoch');
+  const commands = group(
+    program,
+    'case',
+    'cases: who owns what, at which epoch',
+    'case show CASE-7001 --dir triage',
+  );
 
-  leaf(group, 'open [file]', 'open a case from a case file, or by its id and kind', [
+  leaf(commands, 'open [file]', 'open a case from a case file, or by its id and kind', [
     'case open case.json --dir triage',
     'case open --id CASE-7001 --kind refund --dir triage',
     'case open --id CASE-7001 --kind refund --epoch 3 --imported-from crm --dir triage',
@@ -44,7 +49,7 @@ export function addCase(program: Command, session: Session): void {
       }),
     );
 
-  leaf(group, 'show <id>', 'show a case: owner, offers, work, effects and notes', [
+  leaf(commands, 'show <id>', 'show a case: owner, offers, work, effects and notes', [
     'case show CASE-7001 --dir triage',
   ])
     .option(...ROOT_OPTION)
@@ -56,7 +61,10 @@ export function addCase(program: Command, session: Session): void {
       }),
     );
 
-  leaf(group, 'list', 'list the cases in the ledger', ['case list --dir triage', 'case list --mine --open'])
+  leaf(commands, 'list', 'list the cases in the ledger', [
+    'case list --dir triage',
+    'case list --mine --open',
+  ])
     .option('--mine', 'only those that this agent owns')
     .option('--open', 'only open ones')
     .action((options: CommonOptions & { mine?: boolean; open?: boolean }) =>
@@ -82,20 +90,21 @@ export function addCase(program: Command, session: Session): void {
       }),
     );
 
-  leaf(group, 'note <id> <text>', 'write a note to a case, as its owner at an epoch', [
+  leaf(commands, 'note <id> <text>', 'write a note to a case, as its owner at an epoch', [
     'case note CASE-7001 "called the customer" --epoch 2 --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
     .option(...ROOT_OPTION)
     .action((id: string, text: string, options: OneCase & { epoch: string }) =>
       session.withAgent(options, async (holdfast) => {
+        if (text.trim() === '') throw new HoldfastError('usage', 'The note is empty.');
         const epoch = parseEpoch(options.epoch);
         const note = await holdfast.note({ ref: await findCase(holdfast, id, options.root), epoch, text });
         return { json: { note }, text: `Noted on ${id} at epoch ${epoch}.` };
       }),
     );
 
-  leaf(group, 'close <id>', 'close a case, as its owner at an epoch; this is final', [
+  leaf(commands, 'close <id>', 'close a case, as its owner at an epoch; this is final', [
     'case close CASE-7001 --epoch 2 --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
@@ -152,7 +161,7 @@ function showCase({ case: row, offers, work, effects, notes, audit }: CaseSnapsh
       ['epoch', row.epoch],
       ['contract', row.contract],
       ['passed', row.hops.join(' -> ')],
-      ['audit', `${audit.length} entries`],
+      ['audit', counted(audit.length, 'entry')],
     ]),
     table(
       'Offers',

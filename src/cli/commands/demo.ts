@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { listVariants, runTriageDemo } from '../../demo/index.js';
+import { printTable } from '../print.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
 interface TriageOptions extends CommonOptions {
   variant?: string;
@@ -7,18 +9,24 @@ interface TriageOptions extends CommonOptions {
 }
 
 export function addDemo(program: Command, session: Session): void {
-  const group = program.command('demo').description('see it work, with two real agents on this machine');
-  leaf(group, 'triage', 'a double charge goes from triage to billing', [
-    'demo triage',
-    'demo triage --once --json',
-    'demo triage --variant V2 --once',
-  ])
-    .option('--variant <name>', 'inject a fault: V1 V1b V2 V5 V6 V7 V8 V9 V12 V14 V15')
+  const commands = group(
+    program,
+    'demo',
+    'see it work, with two real agents on this machine',
+    'demo triage --once',
+  );
+  leaf(
+    commands,
+    'triage',
+    'a double charge goes from triage to billing',
+    ['demo triage', 'demo triage --once --json', 'demo triage --variant v2 --once'],
+    { dir: false },
+  )
+    .addHelpText('after', `\n${variants()}`)
+    .option('--variant <name>', 'inject a fault; one of those listed below')
     .option('--once', 'end when the timeline does, instead of staying up')
     .action((options: TriageOptions) =>
       session.finish(options, async () => {
-        // Loaded only here: no other command needs it.
-        const { runTriageDemo } = await import('../../demo/index.js');
         session.exit = await runTriageDemo({
           ...(options.variant === undefined ? {} : { variant: options.variant }),
           once: options.once === true,
@@ -29,4 +37,11 @@ export function addDemo(program: Command, session: Session): void {
         return null;
       }),
     );
+}
+
+function variants(): string {
+  return printTable(
+    ['VARIANT', 'WHAT GOES WRONG'],
+    listVariants().map(({ name, title }) => [name, title]),
+  );
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { formatMoney, HoldfastError, type Money, parseMoney } from '../../core/index.js';
 import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
 interface WriteOptions extends CommonOptions {
   root?: string;
@@ -21,10 +21,13 @@ interface SettleOptions extends WriteOptions {
 }
 
 export function addEffect(program: Command, session: Session): void {
-  const group = program
-    .command('effect')
-    .description('side effects on business systems, fenced and unique by key');
-  leaf(group, 'start <case>', 'record an effect as started, before the call outside is made', [
+  const commands = group(
+    program,
+    'effect',
+    'side effects on business systems, fenced and unique by key',
+    'effect list CASE-7001 --dir billing',
+  );
+  leaf(commands, 'start <case>', 'record an effect as started, before the call outside is made', [
     'effect start CASE-7001 --epoch 2 --key refund-pay_B --operation refund --amount "49.00 EUR" --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
@@ -47,7 +50,7 @@ export function addEffect(program: Command, session: Session): void {
         };
       }),
     );
-  leaf(group, 'settle <case>', 'record what became of an effect', [
+  leaf(commands, 'settle <case>', 'record what became of an effect', [
     'effect settle CASE-7001 --epoch 2 --key refund-pay_B --state done --outcome re_881 --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
@@ -67,7 +70,7 @@ export function addEffect(program: Command, session: Session): void {
         return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
       }),
     );
-  leaf(group, 'list <case>', 'list the effects of a case', ['effect list CASE-7001 --dir billing'])
+  leaf(commands, 'list <case>', 'list the effects of a case', ['effect list CASE-7001 --dir billing'])
     .option(...ROOT_OPTION)
     .action((id: string, options: CommonOptions & { root?: string }) =>
       session.withAgent(options, async (holdfast) => {

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import { HoldfastError, normalizeAgentUrl } from '../../core/index.js';
-import type { HandOffResult } from '../../handoff/index.js';
 import type { OfferRow } from '../../ledger/index.js';
 import { type Holdfast, parseDuration } from '../../node/index.js';
 import { findCase, ROOT_OPTION } from '../cases.js';
-import { EXIT, type ExitCode } from '../exit-codes.js';
-import { findEvidenceFile, readCaseFile, storeEvidenceFile } from '../files.js';
-import { printFields, printTable } from '../print.js';
-import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
+import { PRIVACY_OPTIONS, parseArtifact, readEvidenceFile, storeEvidenceFile } from '../evidence.js';
+import { EXIT } from '../exit-codes.js';
+import { readCaseFile } from '../files.js';
+import { describeOffer, reportOf, tooLate, withoutMessage } from '../handoff-report.js';
+import { printTable } from '../print.js';
+import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
 
 interface SendOptions extends CommonOptions {
   file: string;
@@ -18,6 +19,7 @@ interface SendOptions extends CommonOptions {
   artifact?: string[];
   mediaType?: string;
   redact?: boolean;
+  asIs?: boolean;
   acceptWithin?: string;
   root?: string;
 }
@@ -28,38 +30,46 @@ interface OneOffer extends CommonOptions {
 }
 
 export function addHandoff(program: Command, session: Session): void {
-  const group = program.command('handoff').description('handing a case over to another agent');
-  addSend(group, session);
+  const commands = group(
+    program,
+    'handoff',
+    'handing a case over to another agent',
+    'handoff list --open --dir triage',
+  );
+  addSend(commands, session);
 
   offerLeaf(
-    group,
+    commands,
     'show',
-    'show an offer: where it stands and what was kept back',
+    'show an offer: where it stands, why it was rejected, and what was kept back',
     session,
-    async (_, offer) => {
-      return { json: { offer: shown(offer) }, text: showOffer(offer) };
-    },
+    async ({ ledger }, offer) => describeOffer(offer, await ledger.findDecision(offer.key)),
   );
   offerLeaf(
-    group,
+    commands,
     'resend',
     'deliver the identical bytes of an open offer again',
     session,
     async (holdfast, offer) => reportOf(await holdfast.resend(offer.key)),
   );
   offerLeaf(
-    group,
+    commands,
     'void',
     'close an open offer, so that a late arrival is refused',
     session,
     async (holdfast, offer, options) => {
       const result = await holdfast.voidOffer(offer.key, options.reason ?? 'voided by its sender');
       const report = reportOf(result);
-      return { ...report, exit: result.state === 'withdrawn' ? EXIT.ok : EXIT.refused };
+      const late = tooLate(result);
+      return {
+        ...report,
+        text: late ?? report.text,
+        exit: result.state === 'withdrawn' ? EXIT.ok : EXIT.refused,
+      };
     },
   ).option('--reason <text>', 'why, for the audit');
 
-  leaf(group, 'list', "list this agent's offers, sent and received", [
+  leaf(commands, 'list', "list this agent's offers, sent and received", [
     'handoff list --dir triage',
     'handoff list --open',
   ])
@@ -75,7 +85,7 @@ export function addHandoff(program: Command, session: Session): void {
         const received = await ledger.listOffers(config.tenant, { ...filter, to: url });
         const offers = [...sent, ...received].sort((a, b) => (a.intendedAt < b.intendedAt ? 1 : -1));
         return {
-          json: { offers: offers.map(shown) },
+          json: { offers: offers.map(withoutMessage) },
           text: printTable(
             ['HANDOFF', 'ATTEMPT', 'FROM', 'TO', 'CONTRACT', 'STATE', 'CODE'],
             offers.map(({ key, toAgent, contract, state, code }) => [
@@ -93,8 +103,8 @@ export function addHandoff(program: Command, session: Session): void {
     );
 }
 
-function addSend(group: Command, session: Session): void {
-  leaf(group, 'send', 'offer a case to another agent and wait for its decision', [
+function addSend(commands: Command, session: Session): void {
+  leaf(commands, 'send', 'offer a case to another agent and wait for its decision', [
     'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --evidence transcript.txt --redact --dir triage',
   ])
     .requiredOption('--file <case.json>', 'the case file; the contract decides what of it leaves')
@@ -104,7 +114,8 @@ function addSend(group: Command, session: Session): void {
     .option('--evidence <file...>', 'files that the receiver is to fetch')
     .option('--artifact <id...>', 'stored evidence that the receiver is to fetch; id or id@version')
     .option('--media-type <type>', 'media type of the evidence files (default: by the ending of each name)')
-    .option('--redact', 'replace phone numbers, mail addresses and the like in text files')
+    .addOption(PRIVACY_OPTIONS.redact())
+    .addOption(PRIVACY_OPTIONS.asIs())
     .option(
       '--accept-within <duration>',
       'how long the receiver may take, such as 30m (default: as the kind says)',
@@ -114,9 +125,9 @@ function addSend(group: Command, session: Session): void {
       session.withAgent(options, async (holdfast) => {
         const caseFile = await readCaseFile(options.file);
         const files = await Promise.all(
-          (options.evidence ?? []).map((file) => findEvidenceFile(file, options.mediaType)),
+          (options.evidence ?? []).map((file) => readEvidenceFile(holdfast, file, options)),
         );
-        const stored = (options.artifact ?? []).map(parseArtifact);
+        const stored = (options.artifact ?? []).map((text) => parseArtifact('--artifact', text));
         const within = parseAcceptWithin(options.acceptWithin);
         const to = normalizeAgentUrl(options.to);
         const ref = await findCase(holdfast, options.case ?? caseFile.case_id, options.root);
@@ -125,11 +136,8 @@ function addSend(group: Command, session: Session): void {
         if (files.length + stored.length > 0) await holdfast.checkServing();
         const evidence = [...stored];
         for (const file of files) {
-          const { artifact } = await storeEvidenceFile(holdfast, file, {
-            artifactId: `${ref.caseId}.${file.filename}`.replace(/[^A-Za-z0-9_-]/g, '-').slice(0, 128),
-            redact: options.redact === true,
-            warn: (message) => session.warn(message),
-          });
+          const id = `${ref.caseId}.${file.filename}`.replace(/[^A-Za-z0-9_-]/g, '-').slice(0, 128);
+          const artifact = await storeEvidenceFile(holdfast, file, id);
           evidence.push({ artifactId: artifact.artifactId, version: artifact.version });
         }
         const result = await holdfast.handOff({
@@ -152,13 +160,13 @@ type OfferAction = (
 ) => Promise<Result>;
 
 function offerLeaf(
-  group: Command,
+  commands: Command,
   name: string,
   summary: string,
   session: Session,
   work: OfferAction,
 ): Command {
-  return leaf(group, `${name} <handoff>`, summary, [
+  return leaf(commands, `${name} <handoff>`, summary, [
     `handoff ${name} CASE-7001:2 --dir triage`,
     `handoff ${name} CASE-7001:2 --attempt 1 --dir triage`,
   ])
@@ -191,77 +199,6 @@ async function findOffer(holdfast: Holdfast, handoffId: string, options: OneOffe
     );
   }
   return last;
-}
-
-const RESULT_EXIT: Readonly<Record<HandOffResult['state'], ExitCode>> = {
-  accepted: EXIT.ok,
-  rejected: EXIT.rejected,
-  withdrawn: EXIT.refused,
-  expired: EXIT.refused,
-  open: EXIT.undecided,
-};
-
-function reportOf(result: HandOffResult): Result {
-  const { offer, ...rest } = result;
-  return {
-    json: { ...rest, offer: shown(offer) },
-    text: sentenceOf(result),
-    exit: RESULT_EXIT[result.state],
-  };
-}
-
-function sentenceOf(result: HandOffResult): string {
-  const name = `${result.offer.key.handoffId}, attempt ${result.offer.key.attempt}`;
-  switch (result.state) {
-    case 'accepted':
-      return `Accepted: ${result.owner} owns ${result.offer.ref.caseId} at epoch ${result.epoch} (work item ${result.workItem}).`;
-    case 'rejected': {
-      const fields = result.fields.map(({ path, problem }) => `\n  ${path} ${problem}`).join('');
-      const next = result.retryable ? '\nCorrect it and send again: that is the next attempt.' : '';
-      const hint = result.hint === null ? '' : `\nHint: ${result.hint}`;
-      return `Rejected (${name}): ${result.reason} [${result.code}]${fields}${hint}\nThe case stays with its owner at epoch ${result.offer.epoch}.${next}`;
-    }
-    case 'open':
-      return `Not decided (${name}): ${result.reason} [${result.problem}]\nThe offer stays open. \`holdfast handoff resend ${result.offer.key.handoffId}\` delivers the same bytes again.`;
-    case 'withdrawn':
-    case 'expired':
-      return `The offer (${name}) is closed: ${result.state}. The case stays with its owner at epoch ${result.offer.epoch}.`;
-  }
-}
-
-/** Without the message, which holds the content, as a document where one offer is asked for. */
-function shown({ message, receiptKey: _, ...offer }: OfferRow) {
-  return { ...offer, message_bytes: Buffer.byteLength(message) };
-}
-
-function showOffer(offer: OfferRow): string {
-  const fields = printFields([
-    ['handoff', offer.key.handoffId],
-    ['attempt', offer.key.attempt],
-    ['root', offer.key.root],
-    ['from', offer.key.sender],
-    ['to', offer.toAgent],
-    ['contract', offer.contract],
-    ['state', offer.state],
-    ['code', offer.code],
-    ['epoch', offer.epoch],
-    ['digest', offer.digest],
-    ['accept by', offer.acceptBy],
-    ['intended', offer.intendedAt],
-    ['closed', offer.closedAt],
-    ['receipt', offer.receipt === null ? null : 'verified'],
-  ]);
-  if (offer.withheld.length === 0) return fields;
-  return `${fields}\n\nKept back\n${printTable(
-    ['PATH', 'RULE'],
-    offer.withheld.map(({ path, rule }) => [path, rule]),
-  )}`;
-}
-
-function parseArtifact(text: string): { artifactId: string; version?: number } {
-  const match = /^([^@]+)(?:@([1-9]\d{0,8}))?$/.exec(text);
-  if (!match?.[1]) throw new HoldfastError('usage', '--artifact is an artifact id, or id@version.');
-  return { artifactId: match[1], ...(match[2] === undefined ? {} : { version: Number(match[2]) }) };
 }
 
 function parseAcceptWithin(text: string | undefined): number | undefined {

@@ -1,7 +1,10 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { initAgent, loadIdentity } from '../../node/index.js';
+import { asOptions } from '../options.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
+
+const OPTIONS = { agent: '--agent', url: '--url', ledger: '--ledger' };
 
 export function addInit(program: Command, session: Session): void {
   leaf(program, 'init', "make an agent's folder: configuration, key and evidence secret", [
@@ -18,7 +21,7 @@ export function addInit(program: Command, session: Session): void {
     .action((options: CommonOptions & { agent: string; url: string; ledger: string }) =>
       session.finish(options, async () => {
         const dir = session.dirOf(options);
-        const config = await initAgent({ ...options, dir });
+        const config = await asOptions(OPTIONS, () => initAgent({ ...options, dir }));
         const { url, thumbprint } = await loadIdentity(dir);
         const [contract] = config.receives;
         const peerAdd = `holdfast peer add --dir <the other agent's folder> --url ${url} --key ${thumbprint} --contract ${contract} --skill billing`;

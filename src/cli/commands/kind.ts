@@ -1,10 +1,15 @@
 import type { Command } from 'commander';
 import { formatMoney } from '../../core/index.js';
 import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
 export function addKind(program: Command, session: Session): void {
-  const kind = program.command('kind').description('the sorts of cases, and what may be done with them');
+  const kind = group(
+    program,
+    'kind',
+    'the sorts of cases, and what may be done with them',
+    'kind list --dir triage',
+  );
   leaf(kind, 'list', 'list the kinds in the ledger', ['kind list --dir triage']).action(
     (options: CommonOptions) =>
       session.withAgent(options, async ({ ledger, config }) => {

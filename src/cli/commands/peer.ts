@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
 import { addPeer, readConfig } from '../../node/index.js';
+import { asOptions } from '../options.js';
 import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
+
+const OPTIONS = { url: '--url', key: '--key', contracts: '--contract', skills: '--skill' };
 
 interface AddOptions extends CommonOptions {
   url: string;
@@ -12,7 +15,12 @@ interface AddOptions extends CommonOptions {
 }
 
 export function addPeerCommands(program: Command, session: Session): void {
-  const peer = program.command('peer').description('the agents that handoffs are exchanged with');
+  const peer = group(
+    program,
+    'peer',
+    'the agents that handoffs are exchanged with',
+    'peer list --dir triage',
+  );
   leaf(peer, 'add', 'add a peer to the configuration', [
     'peer add --dir triage --url http://127.0.0.1:4200 --key <thumbprint> --contract refund-dispute/1 --skill billing',
   ])
@@ -24,7 +32,9 @@ export function addPeerCommands(program: Command, session: Session): void {
     .action((options: AddOptions) =>
       session.finish(options, async () => {
         const { url, key, contract: contracts, skill: skills, replace = false } = options;
-        const config = addPeer(session.dirOf(options), { url, key, contracts, skills }, { replace });
+        const config = await asOptions(OPTIONS, async () =>
+          addPeer(session.dirOf(options), { url, key, contracts, skills }, { replace }),
+        );
         const added = config.peers.find((one) => one.key === key);
         return {
           json: { peer: added },

@@ -8,7 +8,7 @@ interface ServeOptions extends CommonOptions {
 }
 
 export function addServe(program: Command, session: Session): void {
-  leaf(program, 'serve', 'run the agent until it is stopped (SIGINT or SIGTERM)', [
+  leaf(program, 'serve', 'run the agent until it is stopped (SIGINT, SIGTERM or SIGHUP)', [
     'serve --dir billing',
     'serve --dir billing --port 4200',
   ])
@@ -26,7 +26,7 @@ export function addServe(program: Command, session: Session): void {
         session.io.out(
           options.json
             ? `${JSON.stringify({ agent, url, host, port, thumbprint })}\n`
-            : `${agent} serves ${url} (listening on ${host}:${port}). Ctrl-C stops it.\n`,
+            : `${agent} serves ${url} (listening on ${host}:${port}).${session.io.interactive ? ' Ctrl-C stops it.' : ''}\n`,
         );
         await stopped;
         return null;

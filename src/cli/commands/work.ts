@@ -1,21 +1,30 @@
 import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
-import type { WorkItem, WorkState } from '../../ledger/index.js';
+import type { WorkState } from '../../ledger/index.js';
 import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import { type CommonOptions, group, leaf, type Session } from '../run.js';
+import { describeWork, withDocuments } from '../work-report.js';
 
 const STATES: readonly WorkState[] = ['open', 'done', 'failed', 'superseded'];
 
 export function addWork(program: Command, session: Session): void {
-  const group = program.command('work').description('what accepted handoffs gave this agent to do');
-  leaf(group, 'list', "list this agent's work items", ['work list --dir billing', 'work list --state open'])
+  const commands = group(
+    program,
+    'work',
+    'what accepted handoffs gave this agent to do',
+    'work list --state open --dir billing',
+  );
+  leaf(commands, 'list', "list this agent's work items", [
+    'work list --dir billing',
+    'work list --state open',
+  ])
     .option('--state <state>', `only ${STATES.join(', ')}`)
     .action((options: CommonOptions & { state?: string }) =>
       session.withAgent(options, async ({ ledger, config, url }) => {
         const state = parseState(options.state);
         const items = await ledger.listWork(config.tenant, { owner: url, ...(state ? { state } : {}) });
         return {
-          json: { work: items.map(shown) },
+          json: { work: items.map(withDocuments) },
           text: printTable(
             ['WORK ITEM', 'CASE', 'CONTRACT', 'STATE', 'EPOCH', 'SINCE'],
             items.map(({ id, ref, contract, state: now, epoch, createdAt }) => [
@@ -30,11 +39,20 @@ export function addWork(program: Command, session: Session): void {
         };
       }),
     );
+  leaf(commands, 'show <work>', 'show what was handed over: goal, facts, constraints and evidence', [
+    'work show work_4mZ… --dir billing',
+  ]).action((workId: string, options: CommonOptions) =>
+    session.withAgent(options, async (holdfast) => {
+      const item = await holdfast.ledger.getWork(holdfast.config.tenant, workId);
+      if (item) return describeWork(holdfast, item);
+      throw new HoldfastError('work_unknown', `There is no work item ${workId} in this ledger.`);
+    }),
+  );
   for (const [name, state] of [
     ['done', 'done'],
     ['fail', 'failed'],
   ] as const) {
-    leaf(group, `${name} <work>`, `settle a work item as ${state}`, [
+    leaf(commands, `${name} <work>`, `settle a work item as ${state}`, [
       `work ${name} work_4mZ… --dir billing`,
       `work ${name} work_4mZ… --result '{"decision":"${state === 'done' ? 'refunded' : 'declined'}"}' --dir billing`,
     ])
@@ -46,7 +64,7 @@ export function addWork(program: Command, session: Session): void {
             state,
             ...(options.result === undefined ? {} : { result: parseResult(options.result) }),
           });
-          return { json: { work: shown(item) }, text: `${item.id} is ${item.state}.` };
+          return { json: { work: withDocuments(item) }, text: `${item.id} is ${item.state}.` };
         }),
       );
   }
@@ -65,13 +83,4 @@ function parseResult(text: string): unknown {
   } catch {
     throw new HoldfastError('usage', '--result is not JSON.');
   }
-}
-
-/** With the envelope and result as documents, not as text inside text. */
-function shown(item: WorkItem) {
-  return {
-    ...item,
-    envelope: JSON.parse(item.envelope),
-    result: item.result === null ? null : JSON.parse(item.result),
-  };
 }

@@ -1,0 +1,120 @@
+import { parseRejectionPart, type RejectionPart } from '../envelope/index.js';
+import type { HandOffResult } from '../handoff/index.js';
+import type { DecisionRow, OfferRow } from '../ledger/index.js';
+import { EXIT, type ExitCode } from './exit-codes.js';
+import { printFields, printTable } from './print.js';
+import type { Result } from './run.js';
+
+const RESULT_EXIT: Readonly<Record<HandOffResult['state'], ExitCode>> = {
+  accepted: EXIT.ok,
+  rejected: EXIT.rejected,
+  withdrawn: EXIT.refused,
+  expired: EXIT.refused,
+  open: EXIT.undecided,
+};
+
+/** What a person and a program are told of how a handover ended, or that it has not. */
+export function reportOf(result: HandOffResult): Result {
+  const { offer, ...rest } = result;
+  return {
+    json: { ...rest, offer: withoutMessage(offer) },
+    text: sentenceOf(result),
+    exit: RESULT_EXIT[result.state],
+  };
+}
+
+function sentenceOf(result: HandOffResult): string {
+  const name = `${result.offer.key.handoffId}, attempt ${result.offer.key.attempt}`;
+  switch (result.state) {
+    case 'accepted':
+      return `Accepted: ${result.owner} owns ${result.offer.ref.caseId} at epoch ${result.epoch} (${name}; work item ${result.workItem}).`;
+    case 'rejected': {
+      const fields = result.fields.map(({ path, problem }) => `\n  ${path} ${problem}`).join('');
+      const next = result.retryable ? '\nCorrect it and send again: that is the next attempt.' : '';
+      const hint = result.hint === null ? '' : `\nHint: ${result.hint}`;
+      return `Rejected (${name}): ${result.reason} [${result.code}]${fields}${hint}\nThe case stays with its owner at epoch ${result.offer.epoch}.${next}`;
+    }
+    case 'open':
+      return `Not decided (${name}): ${result.reason} [${result.problem}]\nThe offer stays open. \`holdfast handoff resend ${result.offer.key.handoffId}\` delivers the same bytes again.`;
+    case 'withdrawn':
+    case 'expired':
+      return `The offer (${name}) is closed: ${result.state}. The case stays with its owner at epoch ${result.offer.epoch}.`;
+  }
+}
+
+/** Without the message, which holds the content, as a document where one offer is asked for. */
+export function withoutMessage({ message, receiptKey: _, ...offer }: OfferRow) {
+  return { ...offer, message_bytes: Buffer.byteLength(message) };
+}
+
+/** One offer with the decision that the ledger holds on it. */
+export function describeOffer(offer: OfferRow, decision: DecisionRow | null): Result {
+  const rejection = decision && decision.verdict !== 'accepted' ? rejectionOf(decision) : null;
+  const verified = offer.receipt !== null;
+  const answer =
+    decision?.verdict === 'accepted'
+      ? { verdict: 'accepted', receipt_verified: verified }
+      : rejection && {
+          verdict: decision?.verdict,
+          code: rejection.code,
+          reason: rejection.reason,
+          fields: rejection.fields,
+          hint: rejection.hint ?? null,
+          retryable: rejection.retryable,
+        };
+  return {
+    json: { offer: withoutMessage(offer), decision: answer && { ...answer, at: decision?.decidedAt } },
+    text: [
+      printFields([
+        ['handoff', offer.key.handoffId],
+        ['attempt', offer.key.attempt],
+        ['root', offer.key.root],
+        ['from', offer.key.sender],
+        ['to', offer.toAgent],
+        ['contract', offer.contract],
+        ['state', offer.state],
+        ['code', rejection?.code ?? offer.code],
+        ['reason', rejection?.reason],
+        ...(rejection?.fields ?? []).map(({ path, problem }) => ['field', `${path} ${problem}`] as const),
+        ['hint', rejection?.hint],
+        ['retryable', rejection && (rejection.retryable ? 'yes, corrected, as the next attempt' : 'no')],
+        ['epoch', offer.epoch],
+        ['digest', offer.digest],
+        ['accept by', offer.acceptBy],
+        ['intended', offer.intendedAt],
+        ['closed', offer.closedAt],
+        [
+          'receipt',
+          decision?.verdict === 'accepted' || verified ? (verified ? 'verified' : 'not verified yet') : null,
+        ],
+      ]),
+      ...(offer.withheld.length === 0
+        ? []
+        : [
+            '',
+            'Kept back',
+            printTable(
+              ['PATH', 'RULE'],
+              offer.withheld.map(({ path, rule }) => [path, rule]),
+            ),
+          ]),
+    ].join('\n'),
+  };
+}
+
+/** What is said of a void that found the offer decided already; `null` where it was in time. */
+export function tooLate(result: HandOffResult): string | null {
+  const { handoffId, attempt } = result.offer.key;
+  const name = `${handoffId}, attempt ${attempt}`;
+  if (result.state === 'accepted') {
+    return `Too late: it was accepted (${name}). ${result.owner} owns ${result.offer.ref.caseId} at epoch ${result.epoch}.`;
+  }
+  if (result.state === 'rejected') {
+    return `Too late: it was rejected (${name}): ${result.reason} [${result.code}]\nThe case stays with its owner at epoch ${result.offer.epoch}.`;
+  }
+  return null;
+}
+
+function rejectionOf({ answer }: DecisionRow): RejectionPart {
+  return parseRejectionPart(JSON.parse(answer));
+}
