@@ -31,9 +31,13 @@ export class ContractBook {
     this.#received.set(known.id, { contract: known, handler });
   }
 
+  find(id: string): Contract | null {
+    return this.#known.get(id) ?? null;
+  }
+
   /** @throws contract_missing */
   require(id: string): Contract {
-    const contract = this.#known.get(id);
+    const contract = this.find(id);
     if (contract) return contract;
     throw new HoldfastError('contract_missing', this.explainMissing(id));
   }
