@@ -1,4 +1,5 @@
 import { sql as ledger } from './001-ledger.js';
+import { sql as noReplacing } from './002-no-replacing.js';
 
 export interface Migration {
   readonly version: number;
@@ -7,4 +8,7 @@ export interface Migration {
 }
 
 /** In order. One that has been released never changes: what it made is out there. */
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: 'ledger', sql: ledger }];
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'ledger', sql: ledger },
+  { version: 2, name: 'no-replacing', sql: noReplacing },
+];
