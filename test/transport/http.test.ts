@@ -1,6 +1,6 @@
-import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_LIMITS } from '../../src/core/index.js';
+import { expectJson, raw, request } from './raw-http.js';
 import {
   cardFor,
   offerMessage,
@@ -23,29 +23,6 @@ afterAll(() => node.close());
 
 const get = (path: string, headers: Record<string, string> = {}, to = node) =>
   fetch(`${to.url}${path}`, { headers });
-
-/** Bytes as they are, past what any HTTP client would let through. */
-function raw(bytes: string, to = node): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect(to.port, '127.0.0.1', () => socket.write(bytes));
-    let text = '';
-    socket.setTimeout(2_000, () => socket.destroy());
-    socket.on('data', (chunk) => {
-      text += chunk;
-    });
-    socket.on('close', () => resolve(text));
-    socket.on('error', reject);
-  });
-}
-
-const request = (line: string, ...headers: string[]) =>
-  [line, ...headers, 'Connection: close', '', ''].join('\r\n');
-
-function expectJson(answer: string, status: number): void {
-  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  expect(answer.toLowerCase()).toMatch(/content-type: application\/(a2a\+)?json/);
-  expect(() => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).not.toThrow();
-}
 
 describe('public routes', () => {
   test('serve the card as wire JSON, with an ETag that saves sending it again', async () => {
@@ -179,6 +156,7 @@ describe('bodies', () => {
     }
     const size = (large.length + 2).toString(16);
     const chunked = await raw(
+      node,
       `POST /a2a HTTP/1.1\r\nHost: 127.0.0.1:${node.port}\r\nAuthorization: Bearer ${PEER}\r\nA2A-Version: 1.0\r\n` +
         `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${size}\r\n${large}  \r\n0\r\n\r\n`,
     );
@@ -268,7 +246,7 @@ describe('what Node lets pass', () => {
   const card = '/.well-known/agent-card.json';
 
   test('an ordinary request is answered', async () => {
-    expectJson(await raw(request(`GET ${card} HTTP/1.1`, host())), 200);
+    expectJson(await raw(node, request(`GET ${card} HTTP/1.1`, host())), 200);
   });
 
   test.each([
@@ -317,22 +295,22 @@ describe('what Node lets pass', () => {
     ],
     ['a bad length', (own: string) => request('POST /a2a HTTP/1.1', own, 'Content-Length: -1')],
   ])('%s is refused in JSON', async (_what, build) => {
-    expectJson(await raw(build(host())), 400);
+    expectJson(await raw(node, build(host())), 400);
   });
 
   test('headers beyond their limit are a 431, in JSON', async () => {
-    expectJson(await raw(request(`GET ${card} HTTP/1.1`, host(), `X: ${'a'.repeat(20_000)}`)), 431);
+    expectJson(await raw(node, request(`GET ${card} HTTP/1.1`, host(), `X: ${'a'.repeat(20_000)}`)), 431);
   });
 
   test('an encoded path meets the same rules as the plain one', async () => {
-    expectJson(await raw(request('GET /a2a/rest/t%61sks HTTP/1.1', host())), 401);
+    expectJson(await raw(node, request('GET /a2a/rest/t%61sks HTTP/1.1', host())), 401);
     const admitted = request(
       'GET /a2a/rest/t%61sks HTTP/1.1',
       host(),
       `Authorization: Bearer ${PEER}`,
       'A2A-Version: 1.0',
     );
-    expectJson(await raw(admitted), 200);
+    expectJson(await raw(node, admitted), 200);
     const body = JSON.stringify({ message: offerMessage() });
     const encoded = await fetch(`${node.url}/a2a/rest/message%3Asend`, {
       method: 'POST',

@@ -2,6 +2,7 @@ import net from 'node:net';
 import { TaskState } from '@a2a-js/sdk';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { gate, type Script, scripted } from './executors.js';
+import { expectJson, raw, request } from './raw-http.js';
 import { PEER, plainMessage, rpc, startNode, type TestNode, until } from './support.js';
 
 const COMPLETED = TaskState.TASK_STATE_COMPLETED;
@@ -14,35 +15,12 @@ beforeAll(async () => {
 
 afterAll(() => node.close());
 
-/** Bytes as they are, past what any HTTP client would let through. */
-function raw(bytes: string, to = node): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect(to.port, '127.0.0.1', () => socket.write(bytes));
-    let text = '';
-    socket.setTimeout(2_000, () => socket.destroy());
-    socket.on('data', (chunk) => {
-      text += chunk;
-    });
-    socket.on('close', () => resolve(text));
-    socket.on('error', reject);
-  });
-}
-
-const request = (line: string, ...headers: string[]) =>
-  [line, ...headers, 'Connection: close', '', ''].join('\r\n');
-
-function expectJson(answer: string, status: number): void {
-  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  expect(answer.toLowerCase()).toMatch(/content-type: application\/(a2a\+)?json/);
-  expect(() => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).not.toThrow();
-}
-
 const host = () => `Host: 127.0.0.1:${node.port}`;
 
 describe('requests', () => {
   test('an expectation that nobody can meet is refused in JSON, and the connection ends', async () => {
     const lines = [host(), 'Expect: 200-ok', 'Content-Length: 2', '', '{}'];
-    expectJson(await raw(['POST /a2a HTTP/1.1', ...lines].join('\r\n')), 417);
+    expectJson(await raw(node, ['POST /a2a HTTP/1.1', ...lines].join('\r\n')), 417);
   });
 
   test.each(['OPTIONS', 'TRACE', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'])(
@@ -55,7 +33,7 @@ describe('requests', () => {
         'Origin: http://evil.example',
       ];
       for (const path of ['/a2a/rest/tasks', '/a2a/rest/tasks/x', '/a2a/rest/nothing']) {
-        const answer = await raw(request(`${method} ${path} HTTP/1.1`, ...headers));
+        const answer = await raw(node, request(`${method} ${path} HTTP/1.1`, ...headers));
         expectJson(answer, 404);
         expect(answer.toLowerCase()).not.toMatch(/access-control|allow:/);
       }
