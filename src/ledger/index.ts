@@ -2,7 +2,7 @@ export type * from './model.js';
 export type * from './port.js';
 export { asOf } from './rules/effects.js';
 export { boundsOf } from './rules/facts.js';
-export { rules } from './rules/index.js';
+export { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from './rules/index.js';
 export { isOpen, offerRow } from './rules/offers.js';
 export { judgeOwnership } from './rules/ownership.js';
 export type {

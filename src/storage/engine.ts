@@ -1,50 +1,92 @@
 import type { AcceptanceKey, CaseRef } from '../core/index.js';
-import type {
-  AuditEntry,
-  CaseRow,
-  Change,
-  DecisionRow,
-  KindDefinition,
-  LedgerStore,
-  LedgerView,
-  NoteRow,
-  OfferRow,
-  Ruling,
-  TaskFilter,
-  TaskRow,
-  WorkItem,
+import {
+  type AuditEntry,
+  asOf,
+  type CaseRow,
+  type CaseSnapshot,
+  type Change,
+  type CommandOf,
+  type DecisionRow,
+  type EffectRow,
+  type KindDefinition,
+  type LedgerStore,
+  type LedgerView,
+  type NoteRow,
+  type OfferRow,
+  type ResultOf,
+  type RuleName,
+  type TaskFilter,
+  type TaskRow,
+  type WorkItem,
 } from '../ledger/index.js';
 
 export type CaseFilter = NonNullable<Parameters<LedgerStore['listCases']>[1]>;
 export type OfferFilter = Parameters<LedgerStore['listOffers']>[1];
 export type WorkFilter = Parameters<LedgerStore['listWork']>[1];
 
-/** Everything that is read from a ledger: what the rules need, and the lists. */
-export interface LedgerQueries extends LedgerView {
+/** Every question of the port, by name, so that an engine may answer it elsewhere. */
+export interface LedgerReads
+  extends Pick<LedgerView, 'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task'> {
   incarnation(): string;
   kinds(tenant: string): KindDefinition[];
   /** Newest first. */
   cases(tenant: string, filter: CaseFilter): CaseRow[];
   casesById(tenant: string, caseId: string): CaseRow[];
+  snapshot(ref: CaseRef): CaseSnapshot;
   /** Newest first. */
   offers(tenant: string, filter: OfferFilter): OfferRow[];
-  offersOf(ref: CaseRef): OfferRow[];
-  decisionsOf(ref: CaseRef): DecisionRow[];
   /** Oldest first: a queue. */
   workItems(tenant: string, filter: WorkFilter): WorkItem[];
-  workOf(ref: CaseRef): WorkItem[];
   notes(ref: CaseRef): NoteRow[];
+  /** With their limits applied. */
+  currentEffects(ref: CaseRef): EffectRow[];
   tasks(filter: TaskFilter): { tasks: TaskRow[]; total: number };
   audit(ref: CaseRef): AuditEntry[];
   auditedCases(tenant: string): CaseRef[];
 }
 
-/** How one database runs a rule as a transaction. */
+export type ReadName = keyof LedgerReads;
+
+/** What a database that answers at once is asked: what the rules need, and the lists. */
+export interface LedgerQueries extends LedgerView, Omit<LedgerReads, 'snapshot' | 'currentEffects'> {
+  offersOf(ref: CaseRef): OfferRow[];
+  decisionsOf(ref: CaseRef): DecisionRow[];
+  workOf(ref: CaseRef): WorkItem[];
+}
+
+export function readsOf(ledger: LedgerQueries): LedgerReads {
+  const currentEffects = (ref: CaseRef) => ledger.effects(ref).map((effect) => asOf(effect, ledger.now));
+  return {
+    ...ledger,
+    currentEffects,
+    snapshot: (ref) => ({
+      case: ledger.case(ref),
+      offers: ledger.offersOf(ref),
+      decisions: ledger.decisionsOf(ref),
+      work: ledger.workOf(ref),
+      effects: currentEffects(ref),
+      notes: ledger.notes(ref),
+      audit: ledger.audit(ref),
+    }),
+  };
+}
+
+/** Answers one named question. */
+export function answer<Q extends ReadName>(
+  reads: LedgerReads,
+  name: Q,
+  args: Parameters<LedgerReads[Q]>,
+): ReturnType<LedgerReads[Q]> {
+  const question = reads[name] as (...given: Parameters<LedgerReads[Q]>) => ReturnType<LedgerReads[Q]>;
+  return question(...args);
+}
+
+/** How one database judges commands, each as a transaction, and answers questions. */
 export interface Engine {
   /** All or nothing: the changes and the audit facts of the ruling commit before the promise resolves or the refusal is thrown. */
-  write<T>(rule: (view: LedgerView) => Ruling<T>): Promise<T>;
+  write<N extends RuleName>(name: N, command: CommandOf<N>): Promise<ResultOf<N>>;
   /** One consistent state. */
-  read<T>(query: (ledger: LedgerQueries) => T): Promise<T>;
+  read<Q extends ReadName>(name: Q, ...args: Parameters<LedgerReads[Q]>): Promise<ReturnType<LedgerReads[Q]>>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, HoldfastError, systemClock, toUtc } from '../../core/index.js';
-import type { LedgerStore, LedgerView, Ruling } from '../../ledger/index.js';
-import { carryOut, type Engine, type LedgerQueries } from '../engine.js';
+import { judge, type LedgerStore } from '../../ledger/index.js';
+import { answer, carryOut, type Engine, readsOf } from '../engine.js';
 import { createStore } from '../store.js';
 import { queriesOf } from './queries.js';
 import { append, emptyState, handlersOf } from './state.js';
@@ -17,10 +17,10 @@ export function createMemoryLedger(options: { readonly clock?: Clock } = {}): Le
   };
 
   const engine: Engine = {
-    async write<T>(rule: (view: LedgerView) => Ruling<T>): Promise<T> {
+    async write(name, command) {
       assertOpen();
       const view = queriesOf(state, clock.now());
-      const ruling = rule(view);
+      const ruling = judge(view, name, command);
       state.journal.begin();
       try {
         for (const change of ruling.changes) carryOut(handlers, change);
@@ -32,9 +32,9 @@ export function createMemoryLedger(options: { readonly clock?: Clock } = {}): Le
       if ('refusal' in ruling) throw ruling.refusal;
       return ruling.result;
     },
-    async read<T>(query: (ledger: LedgerQueries) => T): Promise<T> {
+    async read(name, ...args) {
       assertOpen();
-      return query(queriesOf(state, clock.now()));
+      return answer(readsOf(queriesOf(state, clock.now())), name, args);
     },
     async close() {
       closed = true;

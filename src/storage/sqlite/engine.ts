@@ -1,7 +1,23 @@
 import type Database from 'better-sqlite3';
 import { type Clock, HoldfastError, toUtc } from '../../core/index.js';
-import type { LedgerView, Ruling } from '../../ledger/index.js';
-import { type ChangeHandlers, carryOut, type Engine, type LedgerQueries } from '../engine.js';
+import {
+  type CommandOf,
+  type Judge,
+  judge,
+  type ResultOf,
+  type RuleName,
+  type Ruling,
+} from '../../ledger/index.js';
+import {
+  answer,
+  type ChangeHandlers,
+  carryOut,
+  type Engine,
+  type LedgerQueries,
+  type LedgerReads,
+  type ReadName,
+  readsOf,
+} from '../engine.js';
 import { auditTable } from './audit.js';
 import { caseTable } from './cases.js';
 import { guardPlace } from './connection.js';
@@ -22,7 +38,12 @@ type Tables = ReturnType<typeof tablesOf>;
  * Runs rules on one connection. Writers of this process wait for each other in a queue, so that only one at a time competes with
  * other processes for the lock; a transaction, once it has the lock, runs to its commit without yielding.
  */
-export function sqliteEngine(db: Database.Database, clock: Clock, lockWaitMs: number): Engine {
+export function sqliteEngine(
+  db: Database.Database,
+  clock: Clock,
+  lockWaitMs: number,
+  rule: Judge = judge,
+): Engine {
   const tables = tablesOf(db);
   const handlers = handlersOf(tables);
   const begin = db.prepare('BEGIN IMMEDIATE');
@@ -32,11 +53,11 @@ export function sqliteEngine(db: Database.Database, clock: Clock, lockWaitMs: nu
   let broken = false;
   let queue: Promise<unknown> = Promise.resolve();
 
-  const transaction = <T>(rule: (view: LedgerView) => Ruling<T>): Ruling<T> => {
+  const transaction = <N extends RuleName>(name: N, command: CommandOf<N>): Ruling<ResultOf<N>> => {
     begin.run();
     try {
       const view = queriesOf(tables, clock.now());
-      const ruling = rule(view);
+      const ruling = rule(view, name, command);
       for (const change of ruling.changes) carryOut(handlers, change);
       if (ruling.audit !== null) tables.audit.append(ruling.audit, toUtc(view.now));
       commit.run();
@@ -48,8 +69,8 @@ export function sqliteEngine(db: Database.Database, clock: Clock, lockWaitMs: nu
     }
   };
 
-  const snapshot = db.transaction((query: (ledger: LedgerQueries) => unknown) =>
-    query(queriesOf(tables, clock.now())),
+  const snapshot = db.transaction((query: (reads: LedgerReads) => unknown) =>
+    query(readsOf(queriesOf(tables, clock.now()))),
   );
 
   const guarded = async <T>(attempt: () => T, deadline: number): Promise<T> => {
@@ -66,16 +87,19 @@ export function sqliteEngine(db: Database.Database, clock: Clock, lockWaitMs: nu
   };
 
   return {
-    async write<T>(rule: (view: LedgerView) => Ruling<T>): Promise<T> {
+    async write<N extends RuleName>(name: N, command: CommandOf<N>): Promise<ResultOf<N>> {
       const deadline = performance.now() + lockWaitMs;
-      const turn = queue.then(() => guarded(() => transaction(rule), deadline));
+      const turn = queue.then(() => guarded(() => transaction(name, command), deadline));
       queue = turn.catch(() => undefined);
       const ruling = await turn;
       if ('refusal' in ruling) throw ruling.refusal;
       return ruling.result;
     },
-    read: async <T>(query: (ledger: LedgerQueries) => T): Promise<T> =>
-      guarded(() => snapshot.deferred(query) as T, performance.now() + lockWaitMs),
+    read: async <Q extends ReadName>(name: Q, ...args: Parameters<LedgerReads[Q]>) =>
+      guarded(
+        () => snapshot.deferred((reads) => answer(reads, name, args)) as ReturnType<LedgerReads[Q]>,
+        performance.now() + lockWaitMs,
+      ),
     async close(): Promise<void> {
       await queue;
       db.close();
