@@ -11,6 +11,7 @@ import { addEvidence } from './commands/evidence.js';
 import { addHandoff } from './commands/handoff.js';
 import { addIdentity } from './commands/identity.js';
 import { addInit } from './commands/init.js';
+import { addKey } from './commands/key.js';
 import { addKind } from './commands/kind.js';
 import { addPeerCommands } from './commands/peer.js';
 import { addServe } from './commands/serve.js';
@@ -24,6 +25,7 @@ const GROUPS = [
   addInit,
   addPeerCommands,
   addIdentity,
+  addKey,
   addServe,
   addConfig,
   addKind,

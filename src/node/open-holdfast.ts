@@ -25,7 +25,6 @@ import {
 } from '../transport/index.js';
 import {
   createAuthenticator,
-  createNodeIdentity,
   createPeerDirectory,
   type NodeIdentity,
   type PeerDirectory,
@@ -36,8 +35,9 @@ import type { Config } from './config-schema.js';
 import { loadContracts, loadHandlers } from './contracts.js';
 import type { Holdfast } from './holdfast.js';
 import { createLogger } from './logger.js';
+import { openIdentity } from './node-keys.js';
 import { ContractBook } from './received.js';
-import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
+import { loadEvidenceSecret } from './secrets.js';
 import { Service } from './service.js';
 import { VERSION } from './version.js';
 
@@ -71,7 +71,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent, debug });
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
-  const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
+  const identity = await openIdentity(dir, config.url, clock);
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
   const ledger = await openSqliteLedger({ file: resolve(dir, config.ledger), clock });
