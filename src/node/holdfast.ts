@@ -60,6 +60,10 @@ export type LedgerReader = Pick<
   | 'listTasks'
   | 'readAudit'
   | 'listAuditedCases'
+  | 'auditHead'
+  | 'auditHash'
+  | 'listQuarantined'
+  | 'listAttention'
 >;
 
 /** One agent with its ledger: hands cases over, receives them, and writes under the fence. */

@@ -11,7 +11,7 @@ import {
   type HandoffHandler,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
-import { openEvidenceFiles, openSqliteLedger } from '../storage/index.js';
+import { openEvidenceFiles } from '../storage/index.js';
 import {
   type AgentExecutor,
   buildAgentCard,
@@ -41,6 +41,7 @@ import { ContractBook } from './received.js';
 import { loadEvidenceSecret } from './secrets.js';
 import { Service } from './service.js';
 import { VERSION } from './version.js';
+import { openWitnessedLedger } from './witnessed-ledger.js';
 
 /** Where an agent lives and what it brings; everything has a default. */
 export interface OpenOptions {
@@ -60,7 +61,7 @@ export interface OpenOptions {
 
 /**
  * Opens one agent: reads its configuration, makes its key on the first start, and opens its ledger. Nothing listens until `start`.
- * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable
+ * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable, ledger_changed
  */
 export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast> {
   checkArguments('openHoldfast', options);
@@ -76,7 +77,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const identity = await openIdentity(dir, config.url, clock);
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
-  const ledger = await openSqliteLedger({ file: resolve(dir, config.ledger), clock });
+  const { ledger, check } = await openWitnessedLedger({ dir, config, clock, logger });
 
   const limits = limitsOf(config);
   const envelopes = createEnvelopeRegistry([envelopeV2], config.vendor);
@@ -148,6 +149,9 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     sender,
     service,
     release: () => guarded.close(),
+    checkLedger: async () => {
+      await check({ rewrite: true });
+    },
   });
 }
 

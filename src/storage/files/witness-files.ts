@@ -56,7 +56,7 @@ const SEALED = '.sealed';
 const SYNC_EVERY_MS = 1000;
 const LARGE_BYTES = 64 * 1024 * 1024;
 /** Enough that a part with all its objects stays far below 100 MB. */
-const PART_BYTES = 8 * 1024 * 1024;
+const PART_BYTES = 2 * 1024 * 1024;
 /** A journal can be sealed, or be gone because another process has merged it, while one looks. */
 const MAX_TRIES = 5;
 

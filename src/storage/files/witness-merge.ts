@@ -12,9 +12,9 @@ export interface Seen {
   readonly receipt?: string;
 }
 
-const MAX_PARTS = 256;
+const MAX_PARTS = 512;
 /** What is gathered for one part before it is written. */
-const PIECE_CHARS = 32 * 1024;
+const PIECE_CHARS = 16 * 1024;
 /** Cases that are handed on together. */
 const BATCH = 64;
 
@@ -121,7 +121,7 @@ function parse(line: string, path: string): Seen {
 }
 
 function keyOf({ ref }: Seen): string {
-  return JSON.stringify([ref.tenant, ref.root, ref.caseId]);
+  return `${ref.tenant}\n${ref.root}\n${ref.caseId}`;
 }
 
 /** FNV-1a: only has to spread. */
