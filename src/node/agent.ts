@@ -106,6 +106,8 @@ export function createAgent(parts: AgentParts): Holdfast {
       return statusPointer(ledger, self, ref);
     },
 
+    quarantine: (row) => ledger.quarantine(row),
+
     async addEvidence(content: Uint8Array | AsyncIterable<Uint8Array>, info: EvidenceInput) {
       checkArguments('addEvidence', { content, info });
       const stream = content instanceof Uint8Array ? once(content) : content;

@@ -5,3 +5,4 @@ export type { Authenticator, NodeIdentity, Peer, PeerDirectory, PeerKeySource } 
 export { createPeerDirectory, mayPass } from './peers.js';
 export type { Principal } from './principal.js';
 export { verifyReceipt } from './receipts.js';
+export { verifyStatement } from './statements.js';
