@@ -38,7 +38,7 @@ describe('a head kept elsewhere', () => {
     });
   });
 
-  it('[R-085] shows which cases the ledger has lost something of, and closes them if asked to', async () => {
+  it('shows which cases the ledger has lost something of, and closes them if asked to', async () => {
     copyFileSync(ledger, path('copy.db'));
     await note('CASE-1', 'one');
     await at('case', 'open', '--id', 'CASE-3', '--kind', 'refund');

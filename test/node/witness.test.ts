@@ -84,7 +84,7 @@ const effect = (ref: CaseRef, key: string) => ({
 });
 
 describe('a ledger that lost what was committed', () => {
-  it('[R-085] closes a case whose acceptance it lost, on both sides, and serves the others', async () => {
+  it('closes a case whose acceptance it lost, on both sides, and serves the others', async () => {
     const { from } = await startBoth();
     const { ref } = await from.openCase({ caseId: 'CASE-1', kind: 'refund' });
     await closeAll();
@@ -175,7 +175,7 @@ describe('a ledger that lost what was committed', () => {
     expect((await run('witness', 'show', '--json', '--dir', billing.dir)).json).toMatchObject({ cases: 0 });
   });
 
-  it('[R-085] is found out where a torn WAL opens clean without its tail', async () => {
+  it('is found out where a torn WAL opens clean without its tail', async () => {
     const writer = fileURLToPath(new URL('witness-writer.ts', import.meta.url));
     const child = spawn(process.execPath, ['--import', 'tsx', writer, triage.dir], {
       stdio: ['ignore', 'pipe', 'inherit'],
