@@ -14,11 +14,19 @@ export interface WitnessReport {
   readonly quarantined: number;
 }
 
+/** A PostgreSQL server, and the branch of its history that it writes; a promotion begins the next. */
+export interface Server {
+  readonly systemId: string;
+  readonly timeline: number;
+}
+
 export interface Witness {
   /** The ledger, with what this agent sees committed kept outside of it before anyone is told. */
   readonly ledger: LedgerStore;
   /** Compares the ledger with everything seen of it, and closes each case of which it is older. */
   check(options?: { readonly rewrite?: boolean }): Promise<WitnessReport>;
+  /** The same through another connection to a server that has just taken over, before anything else is asked of it. */
+  checkServer(server: Server, ledger: LedgerStore): Promise<void>;
 }
 
 /**
@@ -30,14 +38,17 @@ export async function openWitness(parts: {
   readonly files: WitnessFiles;
   readonly ledger: LedgerStore;
   readonly logger: Logger;
+  /** The server that the ledger is on, where it is on one. */
+  readonly server: Server | null;
   /** The incarnation that a person says is to be taken for the ledger from now on. */
   readonly accepting?: string;
 }): Promise<Witness> {
-  const { files, ledger, logger } = parts;
-  const system: SeenLedger = { incarnation: await ledger.incarnation() };
-  await recognize(files, system, parts.accepting);
+  const { files, logger } = parts;
+  const before = files.ledger();
+  const found = seenOn(await parts.ledger.incarnation(), parts.server);
+  assertKnown(files, before, found, parts.accepting);
 
-  async function check({ rewrite = false } = {}): Promise<WitnessReport> {
+  async function check(ledger: LedgerStore, rewrite: boolean): Promise<WitnessReport> {
     let cases = 0;
     let quarantined = 0;
     await files.visit(
@@ -61,8 +72,31 @@ export async function openWitness(parts: {
   }
 
   const { bytes, files: journals } = files.size();
-  if (bytes <= ALWAYS_CHECKED_BYTES) await check({ rewrite: journals > MAX_FILES });
-  return { ledger: witnessed(ledger, files, logger), check };
+  const other = before !== null && !isSameLedger(before, found);
+  if (other || bytes <= ALWAYS_CHECKED_BYTES) await check(parts.ledger, journals > MAX_FILES);
+  if (before === null || other) await files.keepLedger(found);
+  return {
+    ledger: witnessed(parts.ledger, files, logger),
+    check: ({ rewrite = false } = {}) => check(parts.ledger, rewrite),
+    async checkServer(server, ledger) {
+      logger.warn({ ...server }, 'another server has taken over; it is compared with what was seen');
+      const now = seenOn(await ledger.incarnation(), server);
+      assertKnown(files, files.ledger(), now);
+      await check(ledger, false);
+      await files.keepLedger(now);
+    },
+  };
+}
+
+/** @throws ledger_changed where the server is an old primary that came back, and lacks what was committed since */
+export function assertNotOlder(files: WitnessFiles, { systemId, timeline }: Server): void {
+  const seen = files.ledger();
+  if (seen?.system !== systemId || (seen.timeline ?? 0) <= timeline) return;
+  throw new HoldfastError(
+    'ledger_changed',
+    `The database server is on timeline ${timeline}, and this agent has worked with ${seen.timeline}: another server took over from it.`,
+    { data: { found: timeline, witnessed: seen.timeline ?? 0 } },
+  );
 }
 
 /** @throws ledger_changed where the ledger's file is gone: opening it would make an empty one in its place */
@@ -76,18 +110,30 @@ export function assertNotGone(files: WitnessFiles, exists: boolean, name: string
   );
 }
 
-async function recognize(files: WitnessFiles, found: SeenLedger, accepting?: string): Promise<void> {
-  const seen = files.ledger();
-  if (seen?.incarnation === found.incarnation) return;
-  if (seen !== null && accepting !== found.incarnation && files.size().bytes > 0) {
-    throw new HoldfastError(
-      'ledger_changed',
-      `The ledger is ${found.incarnation}, and this agent has worked with ${seen.incarnation}. If it was restored on purpose, ` +
-        `\`holdfast witness accept ${found.incarnation}\` takes it, and quarantines each case that it lacks or holds at an earlier state.`,
-      { data: { found: found.incarnation, witnessed: seen.incarnation } },
-    );
-  }
-  await files.keepLedger(found);
+function assertKnown(
+  files: WitnessFiles,
+  seen: SeenLedger | null,
+  found: SeenLedger,
+  accepting?: string,
+): void {
+  if (seen === null || seen.incarnation === found.incarnation) return;
+  if (accepting === found.incarnation || files.size().bytes === 0) return;
+  throw new HoldfastError(
+    'ledger_changed',
+    `The ledger is ${found.incarnation}, and this agent has worked with ${seen.incarnation}. If it was restored on purpose, ` +
+      `\`holdfast witness accept ${found.incarnation}\` takes it, and quarantines each case that it lacks or holds at an earlier state.`,
+    { data: { found: found.incarnation, witnessed: seen.incarnation } },
+  );
+}
+
+function seenOn(incarnation: string, server: Server | null): SeenLedger {
+  return server === null
+    ? { incarnation }
+    : { incarnation, system: server.systemId, timeline: server.timeline };
+}
+
+function isSameLedger(a: SeenLedger, b: SeenLedger): boolean {
+  return a.incarnation === b.incarnation && a.system === b.system && a.timeline === b.timeline;
 }
 
 /** Each of these is followed by something outside that only the ledger remembers: an answer, a release, a call to another system. */

@@ -18,26 +18,20 @@ interface Opening {
 }
 
 /** The ledger of the configuration, compared with what this agent has seen of it. @throws as `openHoldfast` */
-export async function openWitnessedLedger({
-  dir,
-  config,
-  clock,
-  logger,
-  ...rest
-}: Opening): Promise<Witness> {
+export async function openWitnessedLedger(opening: Opening): Promise<Witness> {
+  const { dir, config, clock, logger } = opening;
+  let server: Server | null = null;
   let witness: Witness | null = null;
   const files = openWitnessFiles(join(dir, WITNESS_DIR), {
     onLarge: () => {
-      witness
-        ?.check({ rewrite: true })
-        .catch((err) => logger.error({ err }, 'the witness was not rewritten'));
+      witness?.check({ rewrite: true }).catch((err) => logger.error({ err }, 'the witness was not rewritten'));
     },
   });
   const file = resolve(dir, config.ledger);
   assertNotGone(files, existsSync(file), file);
   const ledger = await openSqliteLedger({ file, clock });
   try {
-    witness = await openWitness({ files, ledger, logger, ...rest });
+    witness = await openWitness({ files, ledger, logger, server, ...opening });
     return witness;
   } catch (error) {
     await ledger.close();
