@@ -5,6 +5,7 @@ import { addAttention } from './commands/attention.js';
 import { addAudit } from './commands/audit.js';
 import { addCase } from './commands/case.js';
 import { addConfig } from './commands/config.js';
+import { addDb } from './commands/db.js';
 import { addDemo } from './commands/demo.js';
 import { addEffect } from './commands/effect.js';
 import { addErrors } from './commands/errors.js';
@@ -39,6 +40,7 @@ const GROUPS = [
   addAudit,
   addAttention,
   addWitness,
+  addDb,
   addDemo,
   addErrors,
 ];

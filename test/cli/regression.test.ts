@@ -47,7 +47,7 @@ describe('a head kept elsewhere', () => {
     lose();
     for (const file of ['heads.jsonl', 'export.jsonl']) {
       const checked = await at('audit', 'check-head', path(file), '--json');
-      expect(checked.exit).toBe(12);
+      expect(checked.exit).toBe(13);
       expect(checked.json).toMatchObject({
         verdict: 'regressed',
         signed: file === 'heads.jsonl',

@@ -226,9 +226,9 @@ describe('a ledger that is not the one', () => {
 
     await expect(openHoldfast({ dir: triage.dir })).rejects.toMatchObject({ code: 'ledger_changed' });
     const refused = await run('case', 'list', '--dir', triage.dir);
-    expect(refused).toMatchObject({ exit: 12 });
+    expect(refused).toMatchObject({ exit: 13 });
     expect(refused.err).toContain(`holdfast witness accept ${incarnation}`);
-    expect(await run('witness', 'accept', 'inc_other', '--dir', triage.dir)).toMatchObject({ exit: 12 });
+    expect(await run('witness', 'accept', 'inc_other', '--dir', triage.dir)).toMatchObject({ exit: 13 });
     const accepted = await run('witness', 'accept', incarnation, '--dir', triage.dir, '--json');
     expect(accepted.json).toEqual({ incarnation, cases: 1, quarantined: 1 });
 

@@ -11,32 +11,37 @@ export function addKey(program: Command, session: Session): void {
     "the agent's signing keys, and how to change them",
     'key list --dir triage',
   );
-  leaf(commands, 'list', 'list the keys: in use, prepared and retired', ['key list --dir triage']).action(
-    (options: CommonOptions) =>
-      session.finish(options, async () => {
-        const identity = await loadIdentity(session.dirOf(options));
-        const next = identity.nextThumbprint;
-        const keys = [
-          { thumbprint: identity.thumbprint, state: 'in_use', retired_at: null },
-          ...(next === null ? [] : [{ thumbprint: next, state: 'prepared', retired_at: null }]),
-          ...identity.retired.map(({ thumbprint, retiredAt }) => ({
-            thumbprint,
-            state: 'retired',
-            retired_at: retiredAt,
-          })),
-        ];
-        const rows = keys.map(({ thumbprint, state, retired_at }) => [
+  leaf(commands, 'list', 'list the keys: in use, prepared and retired', ['key list --dir triage'], {
+    db: false,
+  }).action((options: CommonOptions) =>
+    session.finish(options, async () => {
+      const identity = await loadIdentity(session.dirOf(options));
+      const next = identity.nextThumbprint;
+      const keys = [
+        { thumbprint: identity.thumbprint, state: 'in_use', retired_at: null },
+        ...(next === null ? [] : [{ thumbprint: next, state: 'prepared', retired_at: null }]),
+        ...identity.retired.map(({ thumbprint, retiredAt }) => ({
           thumbprint,
-          state.replace('_', ' '),
-          retired_at ?? '',
-        ]);
-        return { json: { keys }, text: printTable(['THUMBPRINT', 'STATE', 'RETIRED AT'], rows) };
-      }),
+          state: 'retired',
+          retired_at: retiredAt,
+        })),
+      ];
+      const rows = keys.map(({ thumbprint, state, retired_at }) => [
+        thumbprint,
+        state.replace('_', ' '),
+        retired_at ?? '',
+      ]);
+      return { json: { keys }, text: printTable(['THUMBPRINT', 'STATE', 'RETIRED AT'], rows) };
+    }),
   );
 
-  leaf(commands, 'prepare', 'make the key to change to, so that peers can be told first', [
-    'key prepare --dir triage',
-  ]).action((options: CommonOptions) =>
+  leaf(
+    commands,
+    'prepare',
+    'make the key to change to, so that peers can be told first',
+    ['key prepare --dir triage'],
+    { db: false },
+  ).action((options: CommonOptions) =>
     session.finish(options, async () => {
       const dir = session.dirOf(options);
       readConfig(dir);

@@ -10,9 +10,9 @@ export function addWitness(program: Command, session: Session): void {
     'what the agent has seen committed, kept outside the ledger',
     'witness show --dir triage',
   );
-  leaf(commands, 'show', 'say which ledger was seen, and how many cases', [
-    'witness show --dir triage',
-  ]).action((options: CommonOptions) =>
+  leaf(commands, 'show', 'say which ledger was seen, and how many cases', ['witness show --dir triage'], {
+    db: false,
+  }).action((options: CommonOptions) =>
     session.finish(options, async () => {
       const dir = session.dirOf(options);
       readConfig(dir);
@@ -36,7 +36,7 @@ export function addWitness(program: Command, session: Session): void {
     ['witness accept inc_4mZ… --dir triage'],
   ).action((incarnation: string, options: CommonOptions) =>
     session.finish(options, async () => {
-      const { cases, quarantined } = await acceptLedger(session.dirOf(options), incarnation);
+      const { cases, quarantined } = await acceptLedger(session.dirOf(options), incarnation, session.ledgerOf(options));
       const outcome =
         quarantined === 0
           ? 'none is behind what was seen'
