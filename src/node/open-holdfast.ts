@@ -42,6 +42,7 @@ import { ledgerPlace } from './ledger-place.js';
 import { createLogger } from './logger.js';
 import { openIdentity } from './node-keys.js';
 import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
+import { Processes } from './processes.js';
 import { ContractBook } from './received.js';
 import { loadEvidenceSecret } from './secrets.js';
 import { Service } from './service.js';
@@ -104,7 +105,14 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const self = identity.url;
   const pace = { ...DEFAULT_PACE, ...options.ports?.pace };
 
-  const lease = createLease({ ledger, agent: self, logger, ...pace });
+  const processes = new Processes(dir);
+  const lease = createLease({
+    ledger,
+    agent: self,
+    logger,
+    ...pace,
+    announce: (holder) => processes.enter(holder),
+  });
   const delivery = createDelivery({
     self,
     ledger,
@@ -161,6 +169,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     worker,
     logger,
     ledger: { target: redactUrl(place.target), ...inspection },
+    buryDead: () => processes.bury((holder) => ledger.release(holder)),
     async loadHandlers(holdfast) {
       if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
     },
