@@ -254,6 +254,18 @@ describe('the writer thread', () => {
   });
 });
 
+describe('a commit whose answer is lost', () => {
+  it.each(['main', 'writer'])('is looked up in the file, on the %s thread', async (thread) => {
+    const script = fileURLToPath(new URL('../faults/sqlite-io.ts', import.meta.url));
+    await (await open()).close();
+    const env = { ...process.env, HOLDFAST_FAULTS: 'L5.committed=throw@20' };
+    const run = promisify(execFile)(process.execPath, ['--import', 'tsx', script, file, thread, ''], { env });
+    const seen = JSON.parse((await run).stdout);
+    expect(seen).toMatchObject({ refused: 0, unknown: 0 });
+    expect(seen.warnings).toBeGreaterThan(0);
+  });
+});
+
 describe('the write-ahead log', () => {
   it('is warned of while a reader keeps it growing, and is cut back afterwards', async () => {
     const ledger = await open();
