@@ -1,5 +1,6 @@
 /**
- * Who works on what, and which cases are closed until a person acts. Neither is history: a claim is gone with its holder's lease.
+ * Who works on what, and which cases are closed until a person acts. Neither is history: a claim is gone with its holder's lease, or
+ * with what it is of.
  * `id` in claims is `root sender handoff_id attempt` of an offer, or the id of a work item.
  */
 export const sql = `
@@ -17,6 +18,14 @@ CREATE TABLE claims (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX claims_by_holder ON claims (holder);
 
+CREATE TRIGGER offers_unclaimed AFTER UPDATE ON offers
+WHEN NEW.state IN ('rejected', 'withdrawn', 'expired') OR NEW.receipt IS NOT NULL
+BEGIN DELETE FROM claims WHERE tenant = NEW.tenant AND what = 'offer'
+  AND id = NEW.root || ' ' || NEW.sender || ' ' || NEW.handoff_id || ' ' || NEW.attempt; END;
+
+CREATE TRIGGER work_items_unclaimed AFTER UPDATE OF state ON work_items WHEN NEW.state <> 'open'
+BEGIN DELETE FROM claims WHERE tenant = NEW.tenant AND what = 'work' AND id = NEW.id; END;
+
 CREATE TABLE quarantines (
   tenant TEXT NOT NULL,
   root TEXT NOT NULL,
@@ -28,6 +37,7 @@ CREATE TABLE quarantines (
   PRIMARY KEY (tenant, root, case_id)
 ) STRICT;
 
-CREATE INDEX offers_open_by_sender ON offers (tenant, sender) WHERE state IN ('intended', 'offered', 'in_doubt');
+CREATE INDEX offers_unfinished ON offers (tenant, sender)
+  WHERE receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted');
 CREATE INDEX effects_unsettled ON effects (tenant, coalesce(settled_at, limit_at)) WHERE state IN ('started', 'unknown');
 `;
