@@ -52,7 +52,11 @@ export async function openWitnessedLedger(
     },
   });
   assertNotGone(files, isPostgresUrl(target) || existsSync(target), redactUrl(target));
-  const options: LedgerOptions = { ...place.options, ...(clock === undefined ? {} : { clock }) };
+  const options: LedgerOptions = {
+    ...place.options,
+    ...(clock === undefined ? {} : { clock }),
+    sqlite: { onWarning: (fields, message) => logger.warn(fields, message) },
+  };
 
   async function onTimeline(found: Server): Promise<void> {
     assertNotOlder(files, found);
