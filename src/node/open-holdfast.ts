@@ -80,7 +80,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
-  const ledger = await openSqliteLedger({ file: resolve(dir, config.ledger), clock });
+  const ledger = await openSqliteLedger({
+    file: resolve(dir, config.ledger),
+    clock,
+    onWarning: (fields, message) => logger.warn(fields, message),
+  });
 
   const limits = limitsOf(config);
   const envelopes = createEnvelopeRegistry([envelopeV2], config.vendor);
