@@ -3,7 +3,9 @@ import { armFaults } from '../../dist/faults/index.js';
 import { openHoldfast, parseCaseFile, refundDispute, reject } from '../../dist/index.js';
 
 const [role, dir, peer, target] = process.argv.slice(2);
-const holdfast = await openHoldfast({ dir });
+// What a dead process worked on is free again soon: every crash would otherwise wait for the lease of the one before.
+const pace = { leaseMs: 2_000, beatMs: 500, sweepMs: 500, workRetriesMs: [500, 500, 1_000, 2_000, 5_000] };
+const holdfast = await openHoldfast({ dir, ports: { pace } });
 const amount = { amount: '49.00', currency: 'EUR' };
 /** Deliveries of one offer that this process has seen. */
 const deliveries = new Map();

@@ -33,7 +33,8 @@ export async function kills(database: CrashDatabase, count: number, seed: number
       }),
     );
     const verdict = await pair.settle();
-    if (verdict.accepted < count / 4) pair.told.violations.push('too few handovers for the run to say anything');
+    if (verdict.accepted < count / 4)
+      pair.told.violations.push('too few handovers for the run to say anything');
     return { ...verdict, kills: done };
   } finally {
     await pair.close();
