@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { HoldfastError, isHoldfastError } from '../../core/index.js';
+import { faultPoint } from '../../faults/index.js';
 import { isRolledBack, toHoldfastError } from './errors.js';
 import { decodeJson, decodeText, encodeText } from './text.js';
 import { type TimelineInfo, timelines } from './timeline.js';
@@ -127,7 +128,11 @@ export function openConnections(options: ConnectionOptions): Connections {
         };
         client.on('notice', listen);
         try {
-          const rows = await query<R>(statement, values, { query_timeout: statementMs + replicationMs });
+          faultPoint('L3.audited');
+          const answer = query<R>(statement, values, { query_timeout: statementMs + replicationMs });
+          faultPoint('L4.committing');
+          const rows = await answer;
+          faultPoint('L5.committed');
           if (warning !== undefined) throw new Error(warning);
           return rows;
         } catch (error) {

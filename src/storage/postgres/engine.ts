@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Clock, HoldfastError, isSameCase, toUtc } from '../../core/index.js';
+import { faultPoint } from '../../faults/index.js';
 import {
   type CommandOf,
   type Judge,
@@ -79,6 +80,7 @@ export function postgresEngine(
     const moves = changes.some((change) => change.do === 'move_case');
     const acceptBy = moves && 'acceptBy' in command ? toUtc(new Date(command.acceptBy)) : undefined;
     const write = commandOf({ ruling, slice, at: toUtc(view.now), byKind, acceptBy }, randomUUID());
+    faultPoint('L2.changed');
     return { ruling, write };
   };
 
@@ -154,6 +156,7 @@ export function postgresEngine(
   };
 
   const write = async <N extends RuleName>(name: N, command: CommandOf<N>, start: Scope) => {
+    faultPoint('L1.begun');
     let scope = start;
     for (let cases = 0; ; cases += 1) {
       try {
