@@ -70,14 +70,21 @@ export async function assertTable(client: PostgresClient, spec: FenceSpec): Prom
   }
   for (const column of columnsOf(spec)) {
     if (!found.columns.includes(column)) {
-      throw new HoldfastError('usage', `${relation} has no column ${column}; names are taken exactly as written.`);
+      throw new HoldfastError(
+        'usage',
+        `${relation} has no column ${column}; names are taken exactly as written.`,
+      );
     }
   }
   if (!found.role_exists) throw new HoldfastError('usage', `There is no role ${spec.role}.`);
 }
 
 async function checkFunctions(client: PostgresClient): Promise<FenceProblem[]> {
-  const bodies = { [PRESENT]: PRESENT_BODY, [REFUSE]: REFUSE_BODY, [MARK]: MARK_BODY };
+  const bodies: Readonly<Record<string, string>> = {
+    [PRESENT]: PRESENT_BODY,
+    [REFUSE]: REFUSE_BODY,
+    [MARK]: MARK_BODY,
+  };
   const { rows } = await client.query(
     `SELECT wanted.name, p.prosrc, p.prosecdef, p.proconfig FROM unnest($1::text[]) AS wanted (name)
      LEFT JOIN pg_proc p ON p.oid = to_regprocedure(wanted.name)`,
@@ -86,7 +93,9 @@ async function checkFunctions(client: PostgresClient): Promise<FenceProblem[]> {
   return rows.flatMap(({ name, prosrc, prosecdef, proconfig }): FenceProblem[] => {
     const about = { relation: 'holdfast', about: name };
     if (prosrc === null) {
-      return [{ ...about, state: 'missing', problem: 'is not there: the database holds no ledger of this version' }];
+      return [
+        { ...about, state: 'missing', problem: 'is not there: the database holds no ledger of this version' },
+      ];
     }
     const pinned = proconfig?.includes('search_path=pg_catalog, pg_temp') ?? false;
     if (prosrc === bodies[name] && prosecdef === (name === PRESENT) && pinned) return [];
@@ -94,7 +103,10 @@ async function checkFunctions(client: PostgresClient): Promise<FenceProblem[]> {
   });
 }
 
-function checkRelation({ relation, triggers, unfenced }: FoundRelation, wanted: readonly string[]): FenceProblem[] {
+function checkRelation(
+  { relation, triggers, unfenced }: FoundRelation,
+  wanted: readonly string[],
+): FenceProblem[] {
   const problems = FENCED_EVENTS.flatMap((event): FenceProblem[] => {
     const about = { relation, about: event.toUpperCase() };
     const trigger = triggers.find((found) => found.event === event);

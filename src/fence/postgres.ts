@@ -12,8 +12,7 @@ export function relationOf({ schema = 'public', table }: FenceSpec): string {
 
 /** The trigger's arguments: tenant, root and case, each `=value` or `.column`. */
 export function triggerArguments({ tenant, root, caseColumn }: FenceSpec): string[] {
-  const argument = (source: FenceSource) =>
-    'value' in source ? `=${source.value}` : `.${source.column}`;
+  const argument = (source: FenceSource) => ('value' in source ? `=${source.value}` : `.${source.column}`);
   return [argument(tenant), argument(root), `.${caseColumn}`];
 }
 
@@ -26,10 +25,14 @@ export function postgresFenceSql(input: FenceSpec): string {
   const spec = checkSpec(input);
   const relation = relationOf(spec);
   const refuse = `EXECUTE FUNCTION holdfast.refuse_unpresented(${triggerArguments(spec).map(quoteText).join(', ')})`;
-  const not = (...rows: string[]) => rows.map((row) => `(${isPresented(row, spec)}) IS NOT TRUE`).join('\n    OR ');
+  const not = (...rows: string[]) =>
+    rows.map((row) => `(${isPresented(row, spec)}) IS NOT TRUE`).join('\n    OR ');
   const rows = { insert: ['NEW'], update: ['OLD', 'NEW'], delete: ['OLD'] };
   const triggers = Object.entries(rows).map(
-    ([event, touched]) => `CREATE OR REPLACE TRIGGER ${triggerName(event)} AFTER ${event.toUpperCase()} ON ${relation}
+    ([
+      event,
+      touched,
+    ]) => `CREATE OR REPLACE TRIGGER ${triggerName(event)} AFTER ${event.toUpperCase()} ON ${relation}
   FOR EACH ROW WHEN (${not(...touched)})
   ${refuse};`,
   );

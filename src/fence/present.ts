@@ -37,7 +37,10 @@ export function present(
   return 'query' in tx ? presentToPostgres(tx, presentation) : presentToSqlite(tx, presentation);
 }
 
-async function presentToPostgres(client: PostgresClient, { ref, epoch, writer }: Presentation): Promise<void> {
+async function presentToPostgres(
+  client: PostgresClient,
+  { ref, epoch, writer }: Presentation,
+): Promise<void> {
   const values = [ref.tenant, ref.root, ref.caseId, epoch, writer];
   try {
     await client.query('SELECT holdfast.present($1, $2, $3, $4, $5)', values);
@@ -46,7 +49,11 @@ async function presentToPostgres(client: PostgresClient, { ref, epoch, writer }:
     if (!isFenceState(state)) throw cause;
     const current = /current epoch (\d+)/.exec(message)?.[1];
     throw new HoldfastError(FENCE_REFUSALS[state], undefined, {
-      data: { case_id: ref.caseId, presented: epoch, ...(current === undefined ? {} : { current: Number(current) }) },
+      data: {
+        case_id: ref.caseId,
+        presented: epoch,
+        ...(current === undefined ? {} : { current: Number(current) }),
+      },
       cause,
     });
   }

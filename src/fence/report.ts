@@ -16,6 +16,10 @@ export interface FenceReport {
   readonly notes: readonly string[];
 }
 
-export function reportOf(table: string, problems: readonly FenceProblem[], notes: readonly string[]): FenceReport {
+export function reportOf(
+  table: string,
+  problems: readonly FenceProblem[],
+  notes: readonly string[],
+): FenceReport {
   return { table, ok: problems.length === 0, problems, notes };
 }
