@@ -9,14 +9,27 @@
  */
 export const FENCE_VERSION = 1;
 
-/** Where an entry starts and ends, and what is between its parts: none of them occurs in what a ledger holds. */
-export const PRESENTED = 'holdfast.presented';
+/**
+ * The setting that keeps the presentation of a case. There are several, so that a transaction over thousands of cases does not read
+ * through all of them for each row; and not one for each case, since a session never forgets the name of a setting.
+ */
+export const settingOf = (caseId: string) =>
+  `'holdfast.presented_' || (pg_catalog.hashtext(${caseId} COLLATE "C") & 63)`;
+
+/** What the setting holds for a case: no part of it has a line or a tab in it, in what a ledger holds. */
+export const entryOf = (...parts: string[]) =>
+  `E'\\n' || pg_catalog.pg_current_xact_id()::text || E'\\t' || ${parts.join(" || E'\\t' || ")} || E'\\n'`;
+
+/** SQL that is true where the case was presented in this transaction, and false or null elsewhere. */
+export const isPresented = (tenant: string, root: string, caseId: string) =>
+  `pg_catalog.strpos(pg_catalog.current_setting(${settingOf(caseId)}, true) COLLATE "C", ${entryOf(tenant, root, caseId)}) > 0`;
 
 export const PRESENT_BODY = `
 #variable_conflict use_variable
 DECLARE
   held record;
-  presented text COLLATE "C" := coalesce(current_setting('holdfast.presented', true), '');
+  setting text := ${settingOf('case_id')};
+  presented text COLLATE "C" := coalesce(current_setting(setting, true), '');
   entry text COLLATE "C";
   state text;
   problem text;
@@ -38,9 +51,9 @@ BEGIN
   ELSIF held.status <> 'open' THEN
     state := 'HF006'; problem := 'is closed';
   ELSE
-    entry := E'\\n' || pg_current_xact_id()::text || E'\\t' || tenant || E'\\t' || root || E'\\t' || case_id || E'\\n';
+    entry := ${entryOf('tenant', 'root', 'case_id')};
     IF strpos(presented, entry) = 0 THEN
-      PERFORM set_config('holdfast.presented', presented || entry, true);
+      PERFORM set_config(setting, presented || entry, true);
     END IF;
     RETURN;
   END IF;
@@ -80,8 +93,7 @@ BEGIN
     FOREACH part IN ARRAY TG_ARGV LOOP
       parts := parts || CASE left(part, 1) WHEN '=' THEN substr(part, 2) ELSE found ->> substr(part, 2) END;
     END LOOP;
-    EXIT WHEN strpos(current_setting('holdfast.presented', true) COLLATE "C",
-      E'\\n' || pg_current_xact_id()::text || E'\\t' || array_to_string(parts, E'\\t', '') || E'\\n') > 0 IS NOT TRUE;
+    EXIT WHEN (${isPresented('parts[1]', 'parts[2]', 'parts[3]')}) IS NOT TRUE;
   END LOOP;
   RAISE EXCEPTION USING ERRCODE = 'HF001', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
     MESSAGE = format('holdfast: %s on %s: %s was not presented in this transaction', TG_OP, relation,

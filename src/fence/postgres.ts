@@ -1,4 +1,4 @@
-import { MARK, PRESENT, PRESENTED } from './postgres-functions.js';
+import { isPresented, MARK, PRESENT } from './postgres-functions.js';
 import { checkSpec, type FenceSource, type FenceSpec, quoteName, quoteText } from './spec.js';
 
 /** The events a fence refuses, each with a trigger of its own: a condition on OLD or NEW can name only what its event has. */
@@ -25,15 +25,13 @@ export function postgresFenceSql(input: FenceSpec): string {
   const spec = checkSpec(input);
   const relation = relationOf(spec);
   const refuse = `EXECUTE FUNCTION holdfast.refuse_unpresented(${triggerArguments(spec).map(quoteText).join(', ')})`;
-  const not = (...rows: string[]) =>
-    rows.map((row) => `(${isPresented(row, spec)}) IS NOT TRUE`).join('\n    OR ');
   const rows = { insert: ['NEW'], update: ['OLD', 'NEW'], delete: ['OLD'] };
   const triggers = Object.entries(rows).map(
     ([
       event,
       touched,
     ]) => `CREATE OR REPLACE TRIGGER ${triggerName(event)} AFTER ${event.toUpperCase()} ON ${relation}
-  FOR EACH ROW WHEN (${not(...touched)})
+  FOR EACH ROW WHEN (${touched.map((row) => unless(row, spec)).join('\n    OR ')})
   ${refuse};`,
   );
   const grants =
@@ -50,12 +48,10 @@ GRANT EXECUTE ON FUNCTION ${PRESENT} TO ${quoteName(spec.role)};`,
  * After the statement has its row: a trigger before it may still change the case. A condition costs no call where it is false,
  * so that only a refusal runs a function.
  */
-function isPresented(row: string, { tenant, root, caseColumn }: FenceSpec): string {
+function unless(row: string, { tenant, root, caseColumn }: FenceSpec): string {
   const part = (source: FenceSource) =>
     'value' in source ? quoteText(source.value) : `${row}.${quoteName(source.column)}::text`;
-  const key = [tenant, root, { column: caseColumn }].map(part).join(" || E'\\t' || ");
-  const entry = `E'\\n' || pg_catalog.pg_current_xact_id()::text || E'\\t' || ${key} || E'\\n'`;
-  return `pg_catalog.strpos(pg_catalog.current_setting('${PRESENTED}', true) COLLATE "C", ${entry}) > 0`;
+  return `(${isPresented(part(tenant), part(root), part({ column: caseColumn }))}) IS NOT TRUE`;
 }
 
 /**

@@ -189,11 +189,13 @@ describe('a fenced table of PostgreSQL, written with a plain client', () => {
 
   it('takes a setting of that name that it did not make itself for nothing', async () => {
     await app.query(`BEGIN; ${presentSql()}`);
-    const { rows: found } = await app.query("SELECT current_setting('holdfast.presented') AS was");
+    const name = `holdfast.presented_${(await app.query(`SELECT hashtext('CASE-1') & 63 AS n`)).rows[0].n}`;
+    const { rows: found } = await app.query('SELECT current_setting($1) AS was', [name]);
+    expect(found[0].was).toContain('CASE-1');
     await app.query('ROLLBACK');
-    await app.query("SELECT set_config('holdfast.presented', $1, false)", [found[0].was]);
+    await app.query('SELECT set_config($1, $2, false)', [name, found[0].was]);
     await expect(app.query(INSERT)).rejects.toMatchObject({ code: 'HF001' });
-    await app.query('RESET holdfast.presented');
+    await app.query(`RESET ${name}`);
   });
 
   it('lets one statement present and write', async () => {
