@@ -66,14 +66,23 @@ interface Held {
   readonly quarantined: number;
 }
 
+/** Prepared once for each handle: to prepare it costs as much as the write that it is for. */
+const lookups = new WeakMap<SqliteDatabase, ReturnType<SqliteDatabase['prepare']>>();
+
+function lookupIn(db: SqliteDatabase): ReturnType<SqliteDatabase['prepare']> {
+  const known = lookups.get(db);
+  if (known !== undefined) return known;
+  const made = db.prepare(
+    `SELECT epoch, owner, status, EXISTS (SELECT 1 FROM quarantines q
+       WHERE q.tenant = c.tenant AND q.root = c.root AND q.case_id = c.case_id) AS quarantined
+     FROM cases c WHERE tenant = ? AND root = ? AND case_id = ?`,
+  );
+  lookups.set(db, made);
+  return made;
+}
+
 function presentToSqlite(db: SqliteDatabase, { ref, epoch, writer }: Presentation): FenceToken {
-  const held = db
-    .prepare(
-      `SELECT epoch, owner, status, EXISTS (SELECT 1 FROM quarantines q
-         WHERE q.tenant = c.tenant AND q.root = c.root AND q.case_id = c.case_id) AS quarantined
-       FROM cases c WHERE tenant = ? AND root = ? AND case_id = ?`,
-    )
-    .get(ref.tenant, ref.root, ref.caseId) as Held | undefined;
+  const held = lookupIn(db).get(ref.tenant, ref.root, ref.caseId) as Held | undefined;
   const refuse = (state: keyof typeof FENCE_REFUSALS) => {
     const current = held === undefined ? {} : { current: Number(held.epoch) };
     const data = { case_id: ref.caseId, presented: epoch, ...current };
