@@ -155,6 +155,11 @@ export const configSchema = z.strictObject({
     host: optional(z.string().min(1), 'host', '127.0.0.1', 'Address on which the node listens.'),
     port: count(4100, { min: 0, max: 65_535 }, 'Port on which the node listens; 0 takes a free one.'),
   }),
+  shutdown: duration(
+    8_000,
+    { minMs: 100, maxMs: 3_600_000 },
+    'How long a node that is told to stop waits for requests, deliveries and handlers under way.',
+  ),
   contracts: optional(
     z.array(path),
     'list of names or paths',

@@ -2,8 +2,11 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Clock, type Logger, systemClock } from '../core/index.js';
 import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../envelope/index.js';
+import { faultsEnabled } from '../faults/index.js';
 import {
   checkArguments,
+  createDelivery,
+  createLease,
   createReceiver,
   createSender,
   createWorker,
@@ -34,8 +37,10 @@ import { createAgent } from './agent.js';
 import { checkConfig, limitsOf, peersOf, readConfig } from './config.js';
 import type { Config } from './config-schema.js';
 import { loadContracts, loadHandlers } from './contracts.js';
+import { Dispatcher } from './dispatcher.js';
 import type { Holdfast } from './holdfast.js';
 import { createLogger } from './logger.js';
+import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
 import { ContractBook } from './received.js';
 import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
 import { Service } from './service.js';
@@ -54,7 +59,7 @@ export interface OpenOptions {
   /** Default: JSON lines on stderr, at the configured level. */
   readonly logger?: Logger;
   /** The outside world, for tests. */
-  readonly ports?: NetworkPorts & { readonly clock?: Clock };
+  readonly ports?: NetworkPorts & { readonly clock?: Clock; readonly pace?: Partial<Pace> };
 }
 
 /**
@@ -69,6 +74,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const clock = options.ports?.clock ?? systemClock;
   const debug = process.env.HOLDFAST_DEBUG === '1';
   const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent, debug });
+  if (faultsEnabled) logger.warn({}, 'HOLDFAST_FAULTS IS SET: this process can be made to fail on purpose');
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
   const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
@@ -84,9 +90,27 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const client = createPeerClient({ guarded, identity, limits });
   const received = (id: string) => contracts.received(id);
 
+  const self = identity.url;
+  const pace = { ...DEFAULT_PACE, ...options.ports?.pace };
+
+  const lease = createLease({ ledger, agent: self, logger, ...pace });
+  const delivery = createDelivery({
+    self,
+    ledger,
+    lease,
+    peers,
+    keys,
+    client,
+    clock,
+    logger,
+    retryDelaysMs: CALLER_RETRIES_MS,
+    backoffMs: pace.offerBackoffMs,
+    waitMs: limits.peerTimeoutMs,
+  });
   const sender = createSender({
     identity,
     ledger,
+    delivery,
     peers,
     keys,
     client,
@@ -94,10 +118,19 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     evidence: { store, secret, urlTtlMs: config.evidence.url_ttl },
     limits,
     clock,
-    logger,
     contract: (id) => contracts.require(id),
   });
-  const worker = createWorker({ self: identity.url, ledger, envelopes, store, logger, received });
+  const worker = createWorker({
+    self,
+    ledger,
+    lease,
+    envelopes,
+    store,
+    logger,
+    retryDelaysMs: pace.workRetriesMs,
+    works: () => contracts.hasWork(),
+    received,
+  });
   const receiver = createReceiver({
     identity,
     ledger,
@@ -112,7 +145,8 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   });
   const service = new Service({
     config,
-    sender,
+    lease,
+    delivery,
     worker,
     logger,
     async loadHandlers(holdfast) {
@@ -126,6 +160,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
         authenticator: createAuthenticator({ audience: identity.url, peers, keys, clock, logger }),
         receiver,
         ledger,
+        holder: lease.holder,
         evidence: { store, secret },
         ...(options.executor === undefined ? {} : { executor: options.executor }),
         limits,
@@ -135,6 +170,18 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
           await ledger.incarnation();
           return { status: 'ok' };
         },
+      }),
+    createDispatcher: (endAbandonedTasks) =>
+      new Dispatcher({
+        self,
+        tenants: [...new Set([config.tenant, ...peersOf(config).map(({ tenant }) => tenant)])],
+        ledger,
+        lease,
+        delivery,
+        worker,
+        logger,
+        sweepMs: pace.sweepMs,
+        endAbandonedTasks,
       }),
   });
   return createAgent({

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { type Clock, HoldfastError, toUtc } from '../../core/index.js';
+import { faultPoint } from '../../faults/index.js';
 import {
   type CommandOf,
   type Judge,
@@ -58,11 +59,18 @@ export function sqliteEngine(
   const transaction = <N extends RuleName>(name: N, command: CommandOf<N>): Ruling<ResultOf<N>> => {
     begin.run();
     try {
+      faultPoint('L1.begun');
       const view = queriesOf(tables, clock.now());
       const ruling = rule(view, name, command);
-      for (const change of ruling.changes) carryOut(handlers, change);
+      for (const change of ruling.changes) {
+        carryOut(handlers, change);
+        faultPoint('L2.changed');
+      }
       if (ruling.audit !== null) tables.audit.append(ruling.audit, toUtc(view.now));
+      faultPoint('L3.audited');
+      faultPoint('L4.committing');
       commit.run();
+      faultPoint('L5.committed');
       return ruling;
     } catch (error) {
       // A full disk or a trigger may have ended the transaction already.
