@@ -1,77 +1,37 @@
-import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FENCE_FUNCTIONS_SQL, type FenceSpec, postgresFences, present } from '../../src/fence/index.js';
-import { createTestDatabase, type TestDatabase } from '../postgres/database.js';
-import { BILLING, LEGAL, ref, TRIAGE } from '../storage/suite/fixtures.js';
+import { type FenceSpec, postgresFences, present } from '../../src/fence/index.js';
+import { acceptance, BILLING, LEGAL, offered, ref, TRIAGE } from '../storage/suite/fixtures.js';
+import { openPostgresWorld, type PostgresWorld, presentSql as presentAs, SPEC } from './support.js';
 
 const { root: ROOT } = ref();
-const SPEC: FenceSpec = {
-  table: 'invoices',
-  caseColumn: 'case_id',
-  tenant: { value: 'acme' },
-  root: { value: ROOT },
-};
-/** May write to the user's tables and present, and may not read the ledger. */
-const role = `app_${randomBytes(6).toString('hex')}`;
-const LEDGER = `CREATE SCHEMA holdfast;
-  CREATE TABLE holdfast.cases (tenant text, root text, case_id text, status text, owner text, epoch bigint,
-    PRIMARY KEY (tenant, root, case_id));
-  CREATE TABLE holdfast.quarantines (tenant text, root text, case_id text, PRIMARY KEY (tenant, root, case_id));
-  ${FENCE_FUNCTIONS_SQL}`;
 
-let database: TestDatabase;
-/** The owner of the ledger and of the tables. */
+let world: PostgresWorld;
 let admin: pg.Client;
 /** The user's own client, with none of our code behind it. */
 let app: pg.Client;
 
-async function connect(user?: string): Promise<pg.Client> {
-  const url = new URL(database.url);
-  if (user !== undefined) Object.assign(url, { username: user, password: 'secret' });
-  const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 10_000 });
-  client.on('error', () => {});
-  await client.connect();
-  return client;
-}
-
 beforeAll(async () => {
-  database = await createTestDatabase();
-  admin = await connect();
-  await admin.query(`${LEDGER};
-    CREATE ROLE ${role} LOGIN PASSWORD 'secret';
-    CREATE TABLE invoices (id int PRIMARY KEY, case_id text, amount numeric NOT NULL DEFAULT 0);
-    GRANT ALL ON invoices TO ${role}`);
-  await postgresFences(admin).apply({ ...SPEC, role });
-  app = await connect(role);
+  world = await openPostgresWorld();
+  admin = world.admin;
+  app = await world.connect();
 });
 
-afterAll(async () => {
-  await app.end();
-  await admin.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
-  await admin.end();
-  await database.drop();
-});
+afterAll(() => world.close());
 
-beforeEach(async () => {
-  await admin.query(`ALTER TABLE invoices DISABLE TRIGGER ALL; TRUNCATE invoices; TRUNCATE holdfast.cases`);
-  await postgresFences(admin).apply({ ...SPEC, role });
-  await admin.query(`TRUNCATE holdfast.quarantines;
-    INSERT INTO holdfast.cases SELECT 'acme', '${ROOT}', 'CASE-' || n, 'open', '${TRIAGE}', 3 FROM generate_series(1, 1000) n`);
-});
+beforeEach(() => world.reset());
 
 afterEach(async () => {
   await app.query('ROLLBACK');
 });
 
-const accept = (caseId = 'CASE-1') =>
-  admin.query(`UPDATE holdfast.cases SET owner = $1, epoch = epoch + 1 WHERE case_id = $2`, [
-    BILLING,
-    caseId,
-  ]);
+/** Billing accepts the case that triage offers. */
+async function accept(): Promise<void> {
+  await offered(world.ledger, world.clock);
+  expect(await world.ledger.accept(acceptance(world.clock))).toMatchObject({ outcome: 'accepted' });
+}
 
-const presentSql = (epoch = 3, writer = TRIAGE, caseId = 'CASE-1') =>
-  `SELECT holdfast.present('acme', '${ROOT}', '${caseId}', ${epoch}, '${writer}')`;
+const presentSql = (epoch = 3, writer = TRIAGE, caseId = 'CASE-1') => presentAs(epoch, writer, caseId);
 /** One transaction of the user's, statement by statement. */
 async function inTransaction(...statements: string[]): Promise<void> {
   await app.query('BEGIN');
@@ -130,8 +90,8 @@ describe('a fenced table of PostgreSQL, written with a plain client', () => {
   });
 
   it('refuses quarantined and closed cases', async () => {
-    await admin.query(`INSERT INTO holdfast.quarantines VALUES ('acme', '${ROOT}', 'CASE-1')`);
-    await admin.query(`UPDATE holdfast.cases SET status = 'closed' WHERE case_id = 'CASE-2'`);
+    await world.ledger.quarantine({ ref: ref(), reason: 'epoch_regressed', witnessed: {}, found: {} });
+    await world.ledger.closeCase({ ref: ref('CASE-2'), writer: TRIAGE, epoch: 3 });
     await expect(app.query(presentSql())).rejects.toMatchObject({ code: 'HF005' });
     await expect(app.query(presentSql(3, TRIAGE, 'CASE-2'))).rejects.toMatchObject({ code: 'HF006' });
   });
@@ -179,7 +139,7 @@ describe('a fenced table of PostgreSQL, written with a plain client', () => {
   });
 
   it('leaves nothing for the next user of a pooled connection', async () => {
-    const pool = new pg.Pool({ max: 1, connectionString: database.url });
+    const pool = new pg.Pool({ max: 1, connectionString: world.url });
     const first = await pool.connect();
     await first.query(`BEGIN; ${presentSql()}; ${INSERT}; COMMIT`);
     first.release();
@@ -232,6 +192,9 @@ describe('a fenced table of PostgreSQL, written with a plain client', () => {
   });
 
   it('writes rows of many cases in one transaction', async () => {
+    await admin.query(`INSERT INTO holdfast.cases
+      SELECT 'acme', '${ROOT}', 'CASE-' || n, 'refund', 'open', '${TRIAGE}', 3, '', '', NULL, NULL, '{}', '[]', 1
+      FROM generate_series(3, 1000) n`);
     await app.query('BEGIN');
     await app.query(
       `SELECT count(holdfast.present('acme', '${ROOT}', 'CASE-' || n, 3, '${TRIAGE}')::text) FROM generate_series(1, 1000) n`,
@@ -328,9 +291,9 @@ describe('present, in PostgreSQL', () => {
     await expect(present(app, { ...presentation, ref: ref('CASE-0') })).rejects.toMatchObject({
       code: 'case_unknown',
     });
-    await admin.query(`UPDATE holdfast.cases SET status = 'closed' WHERE case_id = 'CASE-1'`);
+    await world.ledger.closeCase({ ref: ref(), writer: TRIAGE, epoch: 3 });
     await expect(present(app, presentation)).rejects.toMatchObject({ code: 'case_closed' });
-    await admin.query(`INSERT INTO holdfast.quarantines VALUES ('acme', '${ROOT}', 'CASE-1')`);
+    await world.ledger.quarantine({ ref: ref(), reason: 'epoch_regressed', witnessed: {}, found: {} });
     await expect(present(app, presentation)).rejects.toMatchObject({ code: 'case_quarantined' });
     await app.query('BEGIN; SELECT 1; SAVEPOINT s');
     await app.query('nonsense').catch(() => {});
@@ -339,13 +302,14 @@ describe('present, in PostgreSQL', () => {
 });
 
 describe('the fence of a table of PostgreSQL', () => {
-  const check = (over: Partial<FenceSpec> = {}) => postgresFences(admin).check({ ...SPEC, role, ...over });
+  const check = (over: Partial<FenceSpec> = {}) =>
+    postgresFences(admin).check({ ...SPEC, role: world.role, ...over });
 
   it('is applied twice like once', async () => {
     const triggers = () =>
       admin.query("SELECT oid, * FROM pg_trigger WHERE tgname LIKE 'holdfast%' ORDER BY oid");
     const before = (await triggers()).rows;
-    await postgresFences(admin).apply({ ...SPEC, role });
+    await postgresFences(admin).apply({ ...SPEC, role: world.role });
     expect((await triggers()).rows).toEqual(before);
     expect(await check()).toEqual({
       table: '"public"."invoices"',
@@ -397,14 +361,14 @@ describe('the fence of a table of PostgreSQL', () => {
     expect((await check({ role: 'postgres' })).problems).toEqual([
       expect.objectContaining({ state: 'bypassed' }),
     ]);
-    await admin.query(`BEGIN; REVOKE USAGE ON SCHEMA holdfast FROM ${role};
+    await admin.query(`BEGIN; REVOKE USAGE ON SCHEMA holdfast FROM ${world.role};
       CREATE OR REPLACE FUNCTION holdfast.present(tenant text, root text, case_id text, epoch bigint, writer text)
       RETURNS void LANGUAGE sql AS 'SELECT'`);
     try {
       expect((await check()).problems.map(({ about, state }) => [about, state])).toEqual(
         expect.arrayContaining([
           ['holdfast.present(text, text, text, bigint, text)', 'altered'],
-          [`role ${role}`, 'missing'],
+          [`role ${world.role}`, 'missing'],
         ]),
       );
     } finally {
@@ -442,9 +406,13 @@ describe('the fence of a table of PostgreSQL', () => {
     const id = '0b9cd1ae-3f5a-4bb1-9d8f-0123456789ab';
     const put = `INSERT INTO "s's"."it's ""odd"" %s" VALUES ('${id}')`;
     await expect(admin.query(put)).rejects.toMatchObject({ code: 'HF001' });
-    await admin.query('INSERT INTO holdfast.cases VALUES ($1, $2, $3, $4, $5, 1)', [
-      ...['acme', "https://triage.example/it's%20here", id, 'open', TRIAGE],
-    ]);
+    await world.ledger.openCase({
+      ref: { ...ref(id), root: spec.root.value },
+      kind: 'refund',
+      owner: TRIAGE,
+      epoch: 1,
+      actor: TRIAGE,
+    });
     await admin.query('BEGIN');
     await present(admin, {
       ref: { ...ref(id), root: "https://triage.example/it's%20here" },
