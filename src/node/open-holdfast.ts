@@ -13,7 +13,7 @@ import {
   type HandoffHandler,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
-import { openEvidenceFiles, openSqliteLedger } from '../storage/index.js';
+import { openCheckedLedger, openEvidenceFiles, redactUrl } from '../storage/index.js';
 import {
   type AgentExecutor,
   buildAgentCard,
@@ -39,6 +39,7 @@ import type { Config } from './config-schema.js';
 import { loadContracts, loadHandlers } from './contracts.js';
 import { Dispatcher } from './dispatcher.js';
 import type { Holdfast } from './holdfast.js';
+import { ledgerPlace } from './ledger-place.js';
 import { createLogger } from './logger.js';
 import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
 import { ContractBook } from './received.js';
@@ -52,6 +53,8 @@ export interface OpenOptions {
   readonly dir?: string;
   /** The configuration as an object with the keys of the file, instead of the file. */
   readonly config?: unknown;
+  /** Path of the ledger file or URL of its database, instead of the one configured; a path is relative to the current folder. */
+  readonly ledger?: string;
   /** What the agent does with handoffs, by contract id; the same as `onHandoff` for each. */
   readonly handlers?: Readonly<Record<string, HandoffHandler>>;
   /** Answers messages that carry no handoff; without one they are rejected with a clear word. */
@@ -64,7 +67,7 @@ export interface OpenOptions {
 
 /**
  * Opens one agent: reads its configuration, makes its key on the first start, and opens its ledger. Nothing listens until `start`.
- * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable
+ * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unsafe, ledger_unavailable
  */
 export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast> {
   checkArguments('openHoldfast', options);
@@ -80,7 +83,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
-  const ledger = await openSqliteLedger({ file: resolve(dir, config.ledger), clock });
+  const place = ledgerPlace(config, dir, options.ledger);
+  const { ledger, inspection } = await openCheckedLedger(place.target, config.durability, {
+    ...place.options,
+    clock,
+  });
 
   const limits = limitsOf(config);
   const envelopes = createEnvelopeRegistry([envelopeV2], config.vendor);
@@ -149,6 +156,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     delivery,
     worker,
     logger,
+    ledger: { target: redactUrl(place.target), ...inspection },
     async loadHandlers(holdfast) {
       if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
     },
