@@ -33,7 +33,7 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   9: 'Refused by another rule of the ledger, such as a cap, a prohibition or an open offer.',
   10: 'The ledger is busy, or cannot be read or written.',
   11: 'The audit chain does not verify.',
-  12: 'The database is damaged, or may lose what it commits.',
+  12: 'The database is damaged, may lose what it commits, or has a fence that is not in force.',
   130: 'Interrupted by SIGINT, SIGTERM or SIGHUP before it was done.',
 };
 

@@ -9,6 +9,7 @@ import { addDemo } from './commands/demo.js';
 import { addEffect } from './commands/effect.js';
 import { addErrors } from './commands/errors.js';
 import { addEvidence } from './commands/evidence.js';
+import { addFence } from './commands/fence.js';
 import { addHandoff } from './commands/handoff.js';
 import { addIdentity } from './commands/identity.js';
 import { addInit } from './commands/init.js';
@@ -34,6 +35,7 @@ const GROUPS = [
   addHandoff,
   addWork,
   addAudit,
+  addFence,
   addDb,
   addDemo,
   addErrors,

@@ -3,7 +3,7 @@ import type { PostgresClient } from './connection.js';
 import { FENCED_EVENTS, relationOf, triggerArguments, triggerName } from './postgres.js';
 import { MARK, MARK_BODY, PRESENT, PRESENT_BODY, REFUSE, REFUSE_BODY } from './postgres-functions.js';
 import { type FenceProblem, type FenceReport, reportOf } from './report.js';
-import { checkSpec, columnsOf, type FenceSpec } from './spec.js';
+import { checkSpec, columnsOf, type FenceSpec, noLedger } from './spec.js';
 
 interface FoundTrigger {
   readonly event: string;
@@ -57,9 +57,10 @@ export async function assertTable(client: PostgresClient, spec: FenceSpec): Prom
   const { rows } = await client.query(
     `SELECT c.relkind, ARRAY(SELECT a.attname::text FROM pg_attribute a
        WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns,
-       $2::text IS NULL OR EXISTS (SELECT FROM pg_roles WHERE rolname = $2) AS role_exists
+       $2::text IS NULL OR EXISTS (SELECT FROM pg_roles WHERE rolname = $2) AS role_exists,
+       to_regprocedure($3) IS NOT NULL AS has_ledger
      FROM pg_class c WHERE c.oid = to_regclass($1)`,
-    [relation, spec.role ?? null],
+    [relation, spec.role ?? null, PRESENT],
   );
   const [found] = rows;
   if (found === undefined) {
@@ -76,6 +77,7 @@ export async function assertTable(client: PostgresClient, spec: FenceSpec): Prom
       );
     }
   }
+  if (!found.has_ledger) throw noLedger();
   if (!found.role_exists) throw new HoldfastError('usage', `There is no role ${spec.role}.`);
 }
 

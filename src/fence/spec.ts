@@ -48,6 +48,12 @@ export function columnsOf({ caseColumn, tenant, root, tokenColumn }: FenceSpec):
   return [caseColumn, ...named, ...(tokenColumn === undefined ? [] : [tokenColumn])];
 }
 
+export function noLedger(): HoldfastError {
+  const message =
+    'The database holds no ledger of this version: `holdfast db migrate` makes it, or brings it up.';
+  return new HoldfastError('usage', message);
+}
+
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

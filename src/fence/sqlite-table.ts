@@ -1,6 +1,6 @@
 import { HoldfastError } from '../core/index.js';
 import type { SqliteDatabase } from './connection.js';
-import { columnsOf, type FenceSpec, quoteName } from './spec.js';
+import { columnsOf, type FenceSpec, noLedger, quoteName } from './spec.js';
 
 /** Columns that are unique together, each under its collation, among the rows for which `where` holds. */
 export interface UniqueKey {
@@ -17,12 +17,24 @@ export interface SqliteTable {
   readonly unique: readonly UniqueKey[];
 }
 
+/** A fence on one of these would keep the ledger itself from being written. */
+const LEDGER_TABLES = new Set(
+  `meta kinds cases offers decisions work_items notes effects tasks audit holders claims quarantines migrations`.split(
+    ' ',
+  ),
+);
+
 /**
  * Looks at a table of the file.
  * @throws usage where it is not there or can take no fence
  */
 export function readSqliteTable(db: SqliteDatabase, spec: FenceSpec): SqliteTable {
   const { table } = spec;
+  if (LEDGER_TABLES.has(table)) throw new HoldfastError('usage', "The ledger's own tables take no fence.");
+  const ledger = db
+    .prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name IN ('cases', 'quarantines')")
+    .get();
+  if (Number((ledger as { n: number | bigint }).n) < 2) throw noLedger();
   const found = db
     .prepare("SELECT type, wr FROM pragma_table_list WHERE schema = 'main' AND name = ?")
     .get(table) as { type: string; wr: number | bigint } | undefined;
