@@ -330,6 +330,18 @@ describe('the fence of a table of SQLite', () => {
     expect(db.inTransaction).toBe(false);
   });
 
+  it("is refused on every table of the ledger's own", async () => {
+    const tables = db
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+      .pluck()
+      .all() as string[];
+    const own = tables.filter((table) => table !== 'invoices');
+    expect(own.length).toBeGreaterThan(10);
+    for (const table of own) {
+      await expect(sqliteFences(db).apply({ ...SPEC, table })).rejects.toThrow("ledger's own");
+    }
+  });
+
   it('quotes names and values, whatever they are', async () => {
     db.exec(`CREATE TABLE "it's ""odd""" ("case id" TEXT)`);
     const spec = { ...SPEC, table: `it's "odd"`, caseColumn: 'case id', tokenColumn: "t'k" };
