@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import pg from 'pg';
-import { FENCE_FUNCTIONS_SQL, postgresFences, present, sqliteFences } from '../src/fence/index.js';
-import { openSqliteLedger } from '../src/storage/index.js';
+import { postgresFences, present, sqliteFences } from '../src/fence/index.js';
+import type { LedgerStore } from '../src/ledger/index.js';
+import { openPostgresLedger, openSqliteLedger } from '../src/storage/index.js';
 import { startPostgres } from '../test/postgres/server.js';
 
 const ROUNDS = Number(process.env.ROUNDS ?? 1500);
@@ -46,10 +47,7 @@ async function compare(title: string, pairs: readonly (readonly [plain: Way, fen
   }
 }
 
-async function sqlite(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  const file = join(folder, 'ledger.db');
-  const ledger = await openSqliteLedger({ file });
+async function openCase(ledger: LedgerStore): Promise<void> {
   await ledger.putKind('acme', {
     kind: 'refund',
     systemOfRecord: 'billing',
@@ -59,6 +57,13 @@ async function sqlite(): Promise<void> {
     limits: { maxHops: 2, maxTasks: 5, acceptWithinMs: 60_000, effectLimitMs: 30_000 },
   });
   await ledger.openCase({ ref, kind: 'refund', owner: OWNER, epoch: 1, actor: OWNER });
+}
+
+async function sqlite(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  const file = join(folder, 'ledger.db');
+  const ledger = await openSqliteLedger({ file });
+  await openCase(ledger);
   const db = new Database(file);
   db.pragma('synchronous = FULL');
   for (const table of ['plain', 'fenced']) {
@@ -100,17 +105,11 @@ async function postgres(): Promise<void> {
   const client = new pg.Client({ connectionString: server.url() });
   try {
     await client.connect();
-    await client.query(`CREATE SCHEMA holdfast;
-      CREATE TABLE holdfast.cases (tenant text COLLATE "C", root text COLLATE "C", case_id text COLLATE "C",
-        status text, owner text, epoch bigint, PRIMARY KEY (tenant, root, case_id));
-      CREATE TABLE holdfast.quarantines (tenant text, root text, case_id text, PRIMARY KEY (tenant, root, case_id));
-      ${FENCE_FUNCTIONS_SQL};
-      CREATE TABLE plain (id int, case_id text NOT NULL, amount numeric NOT NULL, way int, PRIMARY KEY (id, way));
+    await client.query(`CREATE TABLE plain (id int, case_id text NOT NULL, amount numeric NOT NULL, way int, PRIMARY KEY (id, way));
       CREATE TABLE fenced (LIKE plain INCLUDING ALL)`);
-    await client.query("INSERT INTO holdfast.cases VALUES ($1, $2, $3, 'open', $4, 1)", [
-      ...Object.values(ref),
-      OWNER,
-    ]);
+    const ledger = await openPostgresLedger({ url: server.url() });
+    await openCase(ledger);
+    await ledger.close();
     await postgresFences(client).apply(spec);
     const insert = (table: string, id: number, way: number) =>
       client.query({
