@@ -10,6 +10,7 @@ import { addDemo } from './commands/demo.js';
 import { addEffect } from './commands/effect.js';
 import { addErrors } from './commands/errors.js';
 import { addEvidence } from './commands/evidence.js';
+import { addFence } from './commands/fence.js';
 import { addHandoff } from './commands/handoff.js';
 import { addIdentity } from './commands/identity.js';
 import { addInit } from './commands/init.js';
@@ -40,6 +41,7 @@ const GROUPS = [
   addAudit,
   addAttention,
   addWitness,
+  addFence,
   addDb,
   addDemo,
   addErrors,

@@ -4,10 +4,12 @@ export {
   examineLedger,
   type Finding,
   isHealthy,
+  isPostgresUrl,
   isUnsafe,
   type LedgerStatus,
   ledgerStatus,
   migrateLedger,
+  openFences,
   redactUrl,
   restoreLedger,
 } from '../storage/index.js';

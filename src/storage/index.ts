@@ -5,6 +5,7 @@ export { type Examination, examineLedger, isHealthy } from './care/doctor.js';
 export { type Finding, type Inspection, isUnsafe } from './care/inspection.js';
 export { type Migrated, migrateLedger } from './care/migrate.js';
 export { type LedgerStatus, ledgerStatus } from './care/status.js';
+export { type OpenFences, openFences } from './fences.js';
 export { openEvidenceFiles } from './files/evidence-files.js';
 export { openWitnessFiles, type Seen, type SeenLedger, type WitnessFiles } from './files/witness-files.js';
 export { createMemoryLedger } from './memory/index.js';

@@ -274,7 +274,7 @@ CREATE TRIGGER work_items_unclaimed AFTER UPDATE ON holdfast.work_items FOR EACH
 
 CREATE FUNCTION holdfast.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'HF001';
+  RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'HL001';
 END $$;
 ${refuse('cases_identity', 'UPDATE', 'cases', 'a case keeps its identity', differ('tenant', 'root', 'case_id', 'kind', 'opened_by', 'opened_at'))}
 ${refuse(
@@ -295,7 +295,7 @@ BEGIN
     OR EXISTS (SELECT 1 FROM holdfast.effects e WHERE e.tenant = OLD.tenant AND e.root = OLD.root
       AND e.case_id = OLD.case_id AND e.state IN ('started', 'unknown'))
   THEN
-    RAISE EXCEPTION 'a case with something out cannot close' USING ERRCODE = 'HF001';
+    RAISE EXCEPTION 'a case with something out cannot close' USING ERRCODE = 'HL001';
   END IF;
   RETURN NEW;
 END $$;
@@ -338,7 +338,7 @@ BEGIN
   IF NOT EXISTS (SELECT 1 FROM holdfast.decisions d WHERE d.tenant = OLD.tenant AND d.root = OLD.root
     AND d.sender = OLD.sender AND d.handoff_id = OLD.handoff_id AND d.attempt = OLD.attempt)
   THEN
-    RAISE EXCEPTION 'only a decision closes an offer' USING ERRCODE = 'HF001';
+    RAISE EXCEPTION 'only a decision closes an offer' USING ERRCODE = 'HL001';
   END IF;
   RETURN NEW;
 END $$;
@@ -389,7 +389,7 @@ BEGIN
   THEN
     RETURN NEW;
   END IF;
-  RAISE EXCEPTION 'the audit chain goes on without gap or fork' USING ERRCODE = 'HF001';
+  RAISE EXCEPTION 'the audit chain goes on without gap or fork' USING ERRCODE = 'HL001';
 END $$;
 CREATE TRIGGER audit_next BEFORE INSERT ON holdfast.audit FOR EACH ROW EXECUTE FUNCTION holdfast.next_entry();
 ${refuse('audit_final', 'UPDATE', 'audit', 'the audit is append-only')}
