@@ -2,6 +2,7 @@
 
 /** Imports flow downwards: a room may use the rooms before it, never one after it. */
 const ROOMS = [
+  'faults',
   'core',
   'protocol',
   'contract',

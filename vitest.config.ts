@@ -5,6 +5,7 @@ export default defineConfig({
     environment: 'node',
     include: ['test/**/*.test.ts'],
     exclude: ['node_modules/**', 'test/crash/**'],
+    globalSetup: ['test/postgres/global-setup.ts'],
     // Forks, not threads: tests open databases, listen on ports and start child processes.
     pool: 'forks',
     watch: false,

@@ -43,6 +43,7 @@ const BY_CODE: Partial<Record<ErrorCode, ExitCode>> = {
   case_unknown: EXIT.refused,
   case_closed: EXIT.refused,
   case_changed: EXIT.refused,
+  case_quarantined: EXIT.refused,
   kind_unknown: EXIT.refused,
   chain_limit: EXIT.refused,
   chain_mismatch: EXIT.refused,

@@ -169,6 +169,11 @@ export const ERROR_TABLE = {
   ledger_unavailable: error('same', 'operator', 'The ledger cannot be read or written.'),
   peer_unreachable: error('same', 'operator', 'The peer did not answer.'),
   peer_error: error('same', 'receiver', 'The peer answered with an error that decides nothing.'),
+  case_quarantined: error(
+    'never',
+    'operator',
+    'The case is quarantined, since the ledger is older than what was witnessed of it; a person has to act.',
+  ),
   outcome_unknown: error('same', 'sender', 'It is not known whether the other side acted.'),
   receipt_invalid: error('never', 'receiver', 'The acceptance does not verify.'),
 

@@ -5,6 +5,7 @@ import {
   type ReceiptClaims,
   type ReceiptPart,
 } from '../envelope/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { LedgerStore, OfferRow } from '../ledger/index.js';
 import { RECEIPT_MEDIA_TYPE, REJECTION_MEDIA_TYPE, type Task } from '../protocol/index.js';
 import { type PeerDirectory, type PeerKeySource, verifyReceipt } from '../trust/index.js';
@@ -101,11 +102,14 @@ async function keepReceipt(offer: OfferRow, part: ReceiptPart, options: Conclude
   checkClaims(claims, offer);
   if (part.epoch !== claims.new_epoch)
     throw new HoldfastError('receipt_invalid', 'The answer names another epoch.');
-  return options.ledger.recordReceipt({
+  faultPoint('S6.before_commit');
+  const kept = await options.ledger.recordReceipt({
     key: offer.key,
     receipt: part.receipt,
     receiptKey: JSON.stringify(key),
   });
+  faultPoint('S6.after_commit');
+  return kept;
 }
 
 async function tryToKeep(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {

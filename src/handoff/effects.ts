@@ -1,4 +1,5 @@
 import { canonical, HoldfastError, isHoldfastError } from '../core/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { EffectRow, LedgerStore, SettleEffectCommand, StartEffectCommand } from '../ledger/index.js';
 import { checkArguments } from './arguments.js';
 import type { EffectInput, EffectResult } from './model.js';
@@ -25,8 +26,10 @@ export async function runEffect<T>(
   checkArguments('effect', input);
   const write = { ref: input.ref, writer, epoch: input.epoch, key: input.key };
   const start = { ...write, operation: input.operation, amount: input.amount ?? null };
+  faultPoint('E1.before_start');
   const begun = await begin(ledger, start, input);
   if (begun.state === 'done') return { row: begun, result: null };
+  faultPoint('E1.started');
   const settle = async (state: SettledState, outcome: string | null): Promise<EffectRow> => {
     try {
       return await ledger.settleEffect({ ...write, startedSeq: begun.startedSeq, state, outcome });
@@ -45,7 +48,10 @@ export async function runEffect<T>(
     if (cause instanceof EffectNotDone) throw cause;
     throw new HoldfastError('outcome_unknown', `It is not known whether ${input.key} happened.`, { cause });
   }
-  return { row: await settle('done', input.outcome?.(result) ?? null), result };
+  faultPoint('E2.called');
+  const row = await settle('done', input.outcome?.(result) ?? null);
+  faultPoint('E3.settled');
+  return { row, result };
 }
 
 type SettledState = SettleEffectCommand['state'];
@@ -83,7 +89,9 @@ async function findOut<T>(
     throw new HoldfastError('effect_duplicate', `The key ${key} names another effect of the case.`);
   }
   if (earlier.state === 'done') return earlier;
+  faultPoint('E4.before_reconcile');
   const found = (await input.reconcile?.(key)) ?? 'unknown';
+  faultPoint('E4.after_reconcile');
   // Of exactly the start that was looked up: by now the key may have been started again, by another process.
   const settle = { ref, writer, epoch, key, startedSeq: earlier.startedSeq };
   if (typeof found === 'object') {

@@ -8,6 +8,7 @@ import {
   type EvidenceStore,
   receiveEvidence,
 } from '../evidence/index.js';
+import { faultPoint } from '../faults/index.js';
 import {
   type CaseRow,
   type Constraints,
@@ -111,6 +112,7 @@ export async function judgeContent(
   for (const [at, reference] of envelope.references.entries()) {
     const { artifact_id: artifactId, version } = reference;
     const kept = await ofReference(at, () => receiveEvidence(reference, { ...options.evidence, ...bounds }));
+    faultPoint('R2.after_fetch');
     evidence.push(verifiedEvidence({ ...kept, artifactId, version }, options.evidence.store));
   }
   const view: OfferView = {

@@ -12,6 +12,7 @@ import {
 } from '../core/index.js';
 import { type EnvelopeRegistry, readOffer, readOfferKey } from '../envelope/index.js';
 import type { EvidenceDownloader, EvidenceStore } from '../evidence/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { DecisionRow, DecisionTask, LedgerStore, WorkItem } from '../ledger/index.js';
 import type { Message, Task } from '../protocol/index.js';
 import type { NodeIdentity, PeerDirectory, Principal } from '../trust/index.js';
@@ -81,13 +82,16 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
   }
 
   async function decide(offer: OfferInHand): Promise<Task> {
+    faultPoint('R1.received');
     try {
       if (offer.envelope.to_agent !== identity.url) throw new HoldfastError('not_addressee');
       if (offer.envelope.from_agent !== offer.principal.agent) throw new HoldfastError('peer_mismatch');
       const stored = await ledger.findDecision(offer.key);
       if (stored) return await answerStored(offer, stored);
       const standing = await judgeStanding(offer, options);
+      faultPoint('R1.after_standing');
       const content = await beforeItExpires(offer, judgeContent(offer, standing, options));
+      faultPoint('R2.after_checks');
       return await accept(offer, content);
     } catch (error) {
       return refuse(offer, toRejection(error));
@@ -143,6 +147,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       receipt,
     };
     const task = decisionTask(part, toUtc(at));
+    faultPoint('R3.before_commit');
     const result = await ledger.accept({
       key,
       ref,
@@ -164,6 +169,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     });
     switch (result.outcome) {
       case 'accepted':
+        faultPoint('R3.after_commit');
         logger.info(
           { handoff: key.handoffId, attempt: key.attempt, epoch: envelope.epoch + 1 },
           'handoff accepted',
@@ -184,6 +190,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     const { key, ref, digest, principal } = offer;
     const part = rejectionPart(rejection, offer, true);
     const task = decisionTask(part, toUtc(clock.now()));
+    faultPoint('R3.before_reject');
     const result = await ledger.reject({
       key,
       ref,
@@ -196,6 +203,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     });
     if (result.outcome === 'decided') return answerStored(offer, result.decision);
     if (result.outcome === 'conflict') return conflict(offer);
+    faultPoint('R3.after_reject');
     logger.info({ handoff: key.handoffId, attempt: key.attempt, code: rejection.code }, 'handoff rejected');
     return JSON.parse(task.task);
   }
@@ -205,6 +213,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_conflict');
       return conflict(offer);
     }
+    faultPoint('R3.before_repeat');
     await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_repeated');
     // A tombstone was stored by the sender's side and has no task yet: its first late arrival makes the one that all get.
     const taskId = stored.taskId ?? `task_${sha256Hex(keyText(offer.key)).slice(0, 32)}`;

@@ -19,6 +19,7 @@ import {
   type EvidenceStore,
   signEvidenceUrl,
 } from '../evidence/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { CaseRow, LedgerStore, OfferRow } from '../ledger/index.js';
 import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
 import { rejectionPart } from './answers.js';
@@ -86,6 +87,7 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   async function handOff(input: HandOffInput): Promise<HandOffResult> {
+    faultPoint('S1.before');
     const { peer, contract } = configured(input.to, input.contract);
     const row = await ownedCase(input.ref);
     const kind = await ledger.getKind(input.ref.tenant, row.kind);
@@ -108,6 +110,7 @@ export function createSender(options: SenderOptions): Sender {
       });
     }
     await checkPeer(peer, contract, options);
+    faultPoint('S1.after_check');
 
     const acceptBy = new Date(clock.now().getTime() + (input.acceptWithinMs ?? kind.limits.acceptWithinMs));
     const references = await referencesFor(input, acceptBy);
@@ -137,6 +140,7 @@ export function createSender(options: SenderOptions): Sender {
       traceparent: input.traceparent ?? newTraceparent(),
       maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
     });
+    faultPoint('S2.before_commit');
     const offer = await ledger.intendOffer({
       ref: row.ref,
       writer: self,
@@ -152,6 +156,7 @@ export function createSender(options: SenderOptions): Sender {
       withheld: built.withheld,
       loggable: built.loggable,
     });
+    faultPoint('S2.after_commit');
     return deliver(offer);
   }
 
@@ -205,8 +210,10 @@ export function createSender(options: SenderOptions): Sender {
     let offer = stored;
     for (let tries = 0; ; tries++) {
       try {
+        faultPoint('S3.before_claim');
         // Refused where another process has decided or withdrawn it by now: then the ledger says how it ended.
         offer = await ledger.markOffered(stored.key);
+        faultPoint('S3.after_claim');
         const task = await options.client.send(offer.toAgent, offer.message);
         return await concludeFromTask(offer, task, options, withdraw);
       } catch (error) {
@@ -235,7 +242,10 @@ export function createSender(options: SenderOptions): Sender {
 
   async function resend(key: AcceptanceKey, stop?: AbortSignal): Promise<HandOffResult> {
     const offer = await reread(key);
-    return (await concludeFromLedger(offer, options)) ?? deliver(offer, stop);
+    const decided = await concludeFromLedger(offer, options);
+    if (decided) return decided;
+    faultPoint('Q1.before_resend');
+    return deliver(offer, stop);
   }
 
   function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
@@ -245,6 +255,7 @@ export function createSender(options: SenderOptions): Sender {
   async function voidOffer(key: AcceptanceKey, reason: string, expired: boolean): Promise<HandOffResult> {
     const { ref } = await reread(key);
     const meaning = ERROR_TABLE.withdrawn.meaning;
+    faultPoint('W1.before_void');
     await ledger.voidOffer({
       key,
       writer: self,
@@ -252,6 +263,7 @@ export function createSender(options: SenderOptions): Sender {
       expired,
       answer: JSON.stringify(rejectionPart({ code: 'withdrawn', reason: meaning }, { key, ref }, true)),
     });
+    faultPoint('W1.after_void');
     const offer = await reread(key);
     const decided = await concludeFromLedger(offer, options);
     if (!decided) throw new HoldfastError('internal', 'The offer is still open after it was voided.');

@@ -2,6 +2,7 @@ import type { Contract } from '../contract/index.js';
 import { isHoldfastError, type Logger } from '../core/index.js';
 import { type EnvelopeRegistry, readStoredEnvelope } from '../envelope/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { LedgerStore, WorkItem } from '../ledger/index.js';
 import { checkArguments } from './arguments.js';
 import { runEffect } from './effects.js';
@@ -39,7 +40,10 @@ export function createWorker(options: WorkerOptions): Worker {
     const work = received?.handler.work;
     if (!work || running.has(item.id)) return;
     // Whatever fails, and be it before the handler runs, fails for this item alone.
-    const run = (async () => work(acceptedWork(item, received.contract, options)))()
+    const run = (async () => {
+      faultPoint('R5.before_work');
+      await work(acceptedWork(item, received.contract, options));
+    })()
       .catch((err: unknown) => {
         const code = isHoldfastError(err) ? err.code : 'internal';
         options.logger.error(
@@ -73,13 +77,13 @@ function acceptedWork(item: WorkItem, contract: Contract, options: WorkerOptions
   const { ledger, self } = options;
   const write = { ref: item.ref, writer: self, epoch: item.epoch };
   const envelope = readStoredEnvelope(item.envelope, options.envelopes);
-  const settle = async (state: 'done' | 'failed', result: unknown) =>
-    ledger.settleWork({
-      ...write,
-      workId: item.id,
-      state,
-      result: await storedResult(state, result, contract),
-    });
+  const settle = async (state: 'done' | 'failed', result: unknown) => {
+    const stored = await storedResult(state, result, contract);
+    faultPoint('R6.before_commit');
+    const settled = await ledger.settleWork({ ...write, workId: item.id, state, result: stored });
+    faultPoint('R6.after_commit');
+    return settled;
+  };
   return {
     item,
     ref: item.ref,

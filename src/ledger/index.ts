@@ -1,5 +1,6 @@
 export type * from './model.js';
 export type * from './port.js';
+export { claimIdOf } from './rules/claims.js';
 export { asOf } from './rules/effects.js';
 export { boundsOf } from './rules/facts.js';
 export { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from './rules/index.js';
@@ -8,9 +9,12 @@ export { judgeOwnership } from './rules/ownership.js';
 export type {
   CaseFacts,
   Change,
+  ClaimRow,
   Guard,
   LedgerView,
+  OfferClaim,
   Ruling,
   StoredEffect,
   StoredOffer,
+  WorkClaim,
 } from './rules/ruling.js';

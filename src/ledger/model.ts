@@ -182,6 +182,27 @@ export interface TaskRow {
   readonly handoffId: string | null;
 }
 
+/** A case whose ledger is proved older than what was witnessed. Its chain would fork if it went on, so this stands beside it, unaudited. */
+export interface Quarantine {
+  readonly ref: CaseRef;
+  readonly reason: 'epoch_regressed' | 'audit_regressed' | 'audit_forked' | 'case_missing';
+  readonly witnessed: Readonly<Record<string, string | number>>;
+  readonly found: Readonly<Record<string, string | number>>;
+  readonly at: string;
+}
+
+/** One thing that only a person can settle. `since`: from when on it is so. */
+export type AttentionItem = { readonly ref: CaseRef; readonly since: string } & (
+  | {
+      readonly what: 'effect_unknown';
+      readonly data: Pick<EffectRow, 'key' | 'operation' | 'amount' | 'owner' | 'epoch' | 'startedAt'>;
+    }
+  | {
+      readonly what: 'case_quarantined';
+      readonly data: Pick<Quarantine, 'reason' | 'witnessed' | 'found'>;
+    }
+);
+
 /** One thing that happened to a case, before it is chained. `data` holds ids, digests, codes and what contracts declare loggable. */
 export interface AuditFact {
   readonly type: AuditType;

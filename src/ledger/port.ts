@@ -1,6 +1,7 @@
 import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
 import type {
+  AttentionItem,
   AuditEntry,
   CaseRow,
   Constraints,
@@ -9,6 +10,7 @@ import type {
   KindDefinition,
   NoteRow,
   OfferRow,
+  Quarantine,
   TaskRow,
   WorkItem,
   WorkState,
@@ -167,6 +169,17 @@ export interface TaskFilter {
   readonly after?: { readonly statusAt: string; readonly id: string };
 }
 
+/** A process takes what it works on, so that no other does the same at the same time; it keeps it as long as it lives. */
+export interface Claim {
+  readonly tenant: string;
+  readonly agent: string;
+  readonly holder: string;
+  readonly limit: number;
+}
+
+/** What one claim is of: an offer, or a work item. */
+export type Claimed = { readonly key: AcceptanceKey } | { readonly tenant: string; readonly workId: string };
+
 /** Everything the ledger holds on one case, read in one transaction. */
 export interface CaseSnapshot {
   readonly case: CaseRow | null;
@@ -184,7 +197,8 @@ export interface CaseSnapshot {
  * itself been committed to the audit (`write_refused`). `busy` and `ledger_unavailable` can come from any method.
  *
  * Every write compares owner and epoch *inside the statement that writes*: an older epoch is `epoch_stale` whoever presents it,
- * the current epoch by anyone but the owner is `not_owner`, a newer one is `epoch_ahead`; no such case is `case_unknown`.
+ * the current epoch by anyone but the owner is `not_owner`, a newer one is `epoch_ahead`; no such case is `case_unknown`. A write to
+ * a quarantined case is `case_quarantined`, and leaves nothing in the audit either.
  */
 export interface LedgerStore {
   /** Minted when the database was made; a restored copy gets another. */
@@ -283,6 +297,27 @@ export interface LedgerStore {
   readAudit(ref: CaseRef): Promise<AuditEntry[]>;
   /** Every case that has an audit chain. */
   listAuditedCases(tenant: string): Promise<CaseRef[]>;
+
+  /** The last entry of the case's chain; `null` where it has none. */
+  auditHead(ref: CaseRef): Promise<{ readonly seq: number; readonly hash: string } | null>;
+  auditHash(ref: CaseRef, seq: number): Promise<string | null>;
+
+  /** Says that the process `holder` lives until `leaseMs` from now, by the database's clock. Its claims last as long; those of a lapsed lease are gone. */
+  heartbeat(holder: string, leaseMs: number): Promise<void>;
+  isAlive(holder: string): Promise<boolean>;
+  /** Open offers that `agent` sent (or only the one under `key`), oldest first, that no living process has claimed; they are the holder's now. Those the holder already has are not returned, nor any of a quarantined case; a holder without a lease gets none. */
+  claimOffers(claim: Claim & { readonly key?: AcceptanceKey }): Promise<OfferRow[]>;
+  /** Open work items that `agent` owns (or only `workId`), the same way. */
+  claimWork(claim: Claim & { readonly workId?: string }): Promise<WorkItem[]>;
+  /** Gives back one claim (an offer's key or a work item's id), or all of the holder and its lease. */
+  release(holder: string, claimed?: Claimed): Promise<void>;
+
+  /** Closes the case to every write until a person acts. Idempotent: the first stays. */
+  quarantine(row: Omit<Quarantine, 'at'>): Promise<void>;
+  /** Oldest first. */
+  listQuarantined(tenant: string): Promise<Quarantine[]>;
+  /** What only a person can settle, oldest first: effects that are `unknown`, also by their limit, and quarantined cases. */
+  listAttention(tenant: string, limit?: number): Promise<AttentionItem[]>;
 
   close(): Promise<void>;
 }

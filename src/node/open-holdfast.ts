@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Clock, type Logger, systemClock } from '../core/index.js';
 import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../envelope/index.js';
+import { faultsEnabled } from '../faults/index.js';
 import {
   checkArguments,
   createReceiver,
@@ -69,6 +70,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const clock = options.ports?.clock ?? systemClock;
   const debug = process.env.HOLDFAST_DEBUG === '1';
   const logger = options.logger ?? createLogger({ level: config.log.level, agent: config.agent, debug });
+  if (faultsEnabled) logger.warn({}, 'HOLDFAST_FAULTS IS SET: this process can be made to fail on purpose');
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
   const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });

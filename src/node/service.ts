@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { HoldfastError, type Logger } from '../core/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { Sender, Worker } from '../handoff/index.js';
 import type { NodeServer } from '../transport/index.js';
 import type { Config } from './config-schema.js';
@@ -43,6 +44,7 @@ export class Service {
     const { config, logger } = this.#parts;
     warnOfUnreachableUrl(config, { host: listen.host, port }, logger);
     logger.info({ url: config.url, host: listen.host, port }, 'listening');
+    faultPoint('N1.listening');
     this.#recovery = this.#recover();
     return { url: config.url, host: listen.host, port };
   }
@@ -52,10 +54,12 @@ export class Service {
   }
 
   async stop(): Promise<void> {
+    faultPoint('N3.draining');
     this.#stopping.abort();
     await this.#server?.close();
     await this.#recovery;
     await this.#parts.worker.drain();
+    faultPoint('N4.drained');
   }
 
   /** @throws peer_unreachable when nothing listens where this agent's node should */
@@ -80,6 +84,7 @@ export class Service {
     try {
       const work = await worker.resume(tenants);
       const offers = await sender.resume(tenants, this.#stopping.signal);
+      faultPoint('N2.recovered');
       if (work + offers.length === 0) return;
       const states = offers.map(({ offer, state }) => `${offer.key.handoffId}:${offer.key.attempt} ${state}`);
       logger.info({ work, offers: states }, 'recovered');

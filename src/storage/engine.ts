@@ -1,5 +1,6 @@
 import type { AcceptanceKey, CaseRef } from '../core/index.js';
 import {
+  type AttentionItem,
   type AuditEntry,
   asOf,
   type CaseRow,
@@ -13,6 +14,7 @@ import {
   type LedgerView,
   type NoteRow,
   type OfferRow,
+  type Quarantine,
   type ResultOf,
   type RuleName,
   type TaskFilter,
@@ -26,7 +28,10 @@ export type WorkFilter = Parameters<LedgerStore['listWork']>[1];
 
 /** Every question of the port, by name, so that an engine may answer it elsewhere. */
 export interface LedgerReads
-  extends Pick<LedgerView, 'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task'> {
+  extends Pick<
+    LedgerView,
+    'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task' | 'alive'
+  > {
   incarnation(): string;
   kinds(tenant: string): KindDefinition[];
   /** Newest first. */
@@ -43,15 +48,25 @@ export interface LedgerReads
   tasks(filter: TaskFilter): { tasks: TaskRow[]; total: number };
   audit(ref: CaseRef): AuditEntry[];
   auditedCases(tenant: string): CaseRef[];
+  auditHead(ref: CaseRef): { readonly seq: number; readonly hash: string } | null;
+  auditHash(ref: CaseRef, seq: number): string | null;
+  /** Oldest first. */
+  quarantines(tenant: string): Quarantine[];
+  /** Oldest first. */
+  attention(tenant: string, limit: number | undefined): AttentionItem[];
 }
 
 export type ReadName = keyof LedgerReads;
 
 /** What a database that answers at once is asked: what the rules need, and the lists. */
-export interface LedgerQueries extends LedgerView, Omit<LedgerReads, 'snapshot' | 'currentEffects'> {
+export interface LedgerQueries
+  extends LedgerView,
+    Omit<LedgerReads, 'snapshot' | 'currentEffects' | 'attention'> {
   offersOf(ref: CaseRef): OfferRow[];
   decisionsOf(ref: CaseRef): DecisionRow[];
   workOf(ref: CaseRef): WorkItem[];
+  /** Effects that are `unknown`, or `started` past their limit; those that have been so the longest first. */
+  unknownEffects(tenant: string, limit: number | undefined): EffectRow[];
 }
 
 export function readsOf(ledger: LedgerQueries): LedgerReads {
@@ -59,6 +74,10 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
   return {
     ...ledger,
     currentEffects,
+    attention: (tenant, limit) =>
+      [...ledger.unknownEffects(tenant, limit).map(ofEffect), ...ledger.quarantines(tenant).map(ofQuarantine)]
+        .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
+        .slice(0, limit),
     snapshot: (ref) => ({
       case: ledger.case(ref),
       offers: ledger.offersOf(ref),
@@ -69,6 +88,16 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       audit: ledger.audit(ref),
     }),
   };
+}
+
+function ofEffect(effect: EffectRow): AttentionItem {
+  const { ref, settledAt, limitAt, key, operation, amount, owner, epoch, startedAt } = effect;
+  const data = { key, operation, amount, owner, epoch, startedAt };
+  return { what: 'effect_unknown', ref, since: settledAt ?? limitAt, data };
+}
+
+function ofQuarantine({ ref, at, reason, witnessed, found }: Quarantine): AttentionItem {
+  return { what: 'case_quarantined', ref, since: at, data: { reason, witnessed, found } };
 }
 
 /** Answers one named question. */

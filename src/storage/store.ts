@@ -57,6 +57,19 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     readAudit: (ref) => read('audit', ref),
     listAuditedCases: (tenant) => read('auditedCases', tenant),
 
+    auditHead: (ref) => read('auditHead', ref),
+    auditHash: (ref, seq) => read('auditHash', ref, seq),
+
+    heartbeat: (holder, leaseMs) => write('heartbeat', { holder, leaseMs }),
+    isAlive: (holder) => read('alive', holder),
+    claimOffers: (claim) => write('claimOffers', claim),
+    claimWork: (claim) => write('claimWork', claim),
+    release: (holder, claimed) => write('release', { holder, ...(claimed === undefined ? {} : { claimed }) }),
+
+    quarantine: (row) => write('quarantine', row),
+    listQuarantined: (tenant) => read('quarantines', tenant),
+    listAttention: (tenant, limit) => read('attention', tenant, limit),
+
     close,
   };
 }

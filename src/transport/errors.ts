@@ -43,6 +43,7 @@ const BY_CODE: Partial<Record<ErrorCode, Mapping>> = {
   rate_limited: [429, -32603, 'RESOURCE_EXHAUSTED', 1],
   busy: [503, -32603, 'UNAVAILABLE', 1],
   ledger_unavailable: [503, -32603, 'UNAVAILABLE', 5],
+  case_quarantined: [409, -32602, 'FAILED_PRECONDITION'],
   // A refusal that the identical request can outlive.
   effect_in_flight: [409, -32603, 'ABORTED', 1],
   task_conflict: [409, -32603, 'ABORTED', 1],

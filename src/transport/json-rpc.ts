@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { type A2ARequestHandler, JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { HoldfastError, isJsonObject, type JsonObject, type JsonValue, type Limits } from '../core/index.js';
+import { faultPoint } from '../faults/index.js';
 import { A2A_VERSION, parseMessage } from '../protocol/index.js';
 import { readJson } from './body.js';
 import { attachCall, type Call, CallUser } from './call.js';
@@ -96,8 +97,11 @@ export function createJsonRpcBinding(handler: A2ARequestHandler, limits: Limits)
         return;
       }
       const { error } = result as RpcResponse;
-      if (error === undefined) sendJson(response, 200, result, echoed(context));
-      else if (call.error !== undefined) fail(response, id, call.error);
+      if (error === undefined) {
+        faultPoint('R4.before_answer');
+        sendJson(response, 200, result, echoed(context));
+        faultPoint('R4.after_answer');
+      } else if (call.error !== undefined) fail(response, id, call.error);
       // Not from our handler: the SDK found no such method, or its codec could not make sense of the parameters.
       else if (error.code === -32603)
         fail(response, id, new RequestMalformedError('Invalid method parameters.'));

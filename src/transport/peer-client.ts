@@ -16,6 +16,7 @@ import {
   type Limits,
   parseStrictJson,
 } from '../core/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { PeerClient } from '../handoff/index.js';
 import { A2A_VERSION, ERROR_DOMAIN, EXTENSION_URI, type Task } from '../protocol/index.js';
 import type { NodeIdentity } from '../trust/index.js';
@@ -107,8 +108,11 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
     async (input, init) => {
       const headers = new Headers(init?.headers);
       headers.set('authorization', `Bearer ${await identity.tokenFor(peerUrl)}`);
+      faultPoint('S4.before_send');
       const response = await guardedFetch(input, { ...init, headers });
+      faultPoint('S5.before_read');
       const bytes = new Uint8Array(await response.arrayBuffer());
+      faultPoint('S5.after_read');
       if (response.status === 401)
         throw new HoldfastError('unauthenticated', 'The peer does not know this node.');
       let body: JsonValue;

@@ -1,8 +1,10 @@
 import { caseSuite } from './suite/cases.js';
+import { claimSuite } from './suite/claims.js';
 import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
+import { quarantineSuite } from './suite/quarantine.js';
 import { taskSuite } from './suite/tasks.js';
 
 /** What every storage of the ledger must do, whatever it is made of. */
@@ -12,4 +14,6 @@ export function ledgerSuite(open: OpenLedger): void {
   decisionSuite(open);
   effectSuite(open);
   taskSuite(open);
+  claimSuite(open);
+  quarantineSuite(open);
 }

@@ -1,30 +1,40 @@
+import type { AcceptanceKey } from '../../core/index.js';
 import { addNote, closeCase, openCase } from './cases.js';
+import { claimOffers, claimWork, heartbeat, release } from './claims.js';
 import { accept, recordDelivery, reject } from './decisions.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
+import { onAttempt, onCase, quarantine } from './quarantine.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 import { createTask, saveTask } from './tasks.js';
 import { settleWork } from './work.js';
 
+const byKey = ({ key }: { readonly key: AcceptanceKey }) => key;
+
 /** The state machines and invariants of the ledger, each written once, for every storage. */
 const rules = {
   putKind,
-  openCase,
-  closeCase,
-  addNote,
-  intendOffer,
-  markOffered,
-  voidOffer,
-  recordReceipt,
-  accept,
-  reject,
-  recordDelivery,
-  startEffect,
-  settleEffect,
-  settleWork,
+  openCase: onCase(openCase),
+  closeCase: onCase(closeCase),
+  addNote: onCase(addNote),
+  intendOffer: onCase(intendOffer),
+  markOffered: onAttempt(markOffered, (key) => key),
+  voidOffer: onAttempt(voidOffer, byKey),
+  recordReceipt: onAttempt(recordReceipt, byKey),
+  accept: onCase(onAttempt(accept, byKey)),
+  reject: onCase(onAttempt(reject, byKey)),
+  recordDelivery: onCase(onAttempt(recordDelivery, byKey)),
+  startEffect: onCase(startEffect),
+  settleEffect: onCase(settleEffect),
+  settleWork: onCase(settleWork),
   createTask,
   saveTask,
+  heartbeat,
+  claimOffers,
+  claimWork,
+  release,
+  quarantine,
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

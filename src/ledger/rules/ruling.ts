@@ -7,9 +7,11 @@ import type {
   KindDefinition,
   NoteRow,
   OfferRow,
+  Quarantine,
   TaskRow,
   WorkItem,
 } from '../model.js';
+import type { Claim } from '../port.js';
 
 /** An offer with its place in the case's audit chain: order is decided by the ledger's sequence, never by clocks. */
 export interface StoredOffer extends OfferRow {
@@ -36,6 +38,23 @@ export interface LedgerView {
   openWork(ref: CaseRef): readonly WorkItem[];
   work(tenant: string, id: string): WorkItem | null;
   task(tenant: string, id: string): TaskRow | null;
+  quarantined(ref: CaseRef): boolean;
+  /** Whether the process has a lease that has not run out. */
+  alive(holder: string): boolean;
+  /** What can be claimed: open, of no quarantined case, and claimed by no living process. Oldest first. */
+  freeOffers(claim: OfferClaim): readonly StoredOffer[];
+  freeWork(claim: WorkClaim): readonly WorkItem[];
+}
+
+export type OfferClaim = Claim & { readonly key?: AcceptanceKey };
+export type WorkClaim = Claim & { readonly workId?: string };
+
+/** Whose an offer or work item is for now. `id` is `claimIdOf` an offer's key, or the work item's. */
+export interface ClaimRow {
+  readonly tenant: string;
+  readonly what: 'offer' | 'work';
+  readonly id: string;
+  readonly holder: string;
 }
 
 /** Owner and epoch that the statement itself must find, so that nothing can come between a check and its write. */
@@ -68,7 +87,14 @@ export type Change =
   | { readonly do: 'settle_effect'; readonly guard: Guard; readonly row: StoredEffect }
   | { readonly do: 'add_task'; readonly row: TaskRow }
   /** `row.version` is the new one; the stored one must be one below. */
-  | { readonly do: 'save_task'; readonly row: TaskRow };
+  | { readonly do: 'save_task'; readonly row: TaskRow }
+  /** Leases that ran out before `now` go first, and their claims with them. */
+  | { readonly do: 'keep_lease'; readonly holder: string; readonly until: string; readonly now: string }
+  | { readonly do: 'end_lease'; readonly holder: string }
+  | { readonly do: 'claim'; readonly row: ClaimRow }
+  /** Only where it is this holder's. */
+  | { readonly do: 'unclaim'; readonly row: ClaimRow }
+  | { readonly do: 'quarantine'; readonly row: Quarantine };
 
 /** Facts go to the chain of this case, in this order. */
 export interface CaseFacts {

@@ -1,11 +1,26 @@
-import { type AcceptanceKey, isSameCase, toUtc } from '../../core/index.js';
-import { isOpen, offerRow, type TaskFilter, type TaskRow } from '../../ledger/index.js';
+import { type AcceptanceKey, type CaseRef, isSameCase, toUtc } from '../../core/index.js';
+import {
+  asOf,
+  type ClaimRow,
+  claimIdOf,
+  isOpen,
+  offerRow,
+  type TaskFilter,
+  type TaskRow,
+} from '../../ledger/index.js';
 import type { HandoffKey, LedgerQueries } from '../engine.js';
 import { attemptKey, refKey, type State } from './state.js';
 
 /** The same questions as the SQL ones, over the maps. */
 export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQueries {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit } = tables;
+  const { holders, claims, quarantines } = tables;
+  const quarantined = (ref: CaseRef) => quarantines.get(...refKey(ref)) !== null;
+  const alive = (holder: string) => (holders.get(holder)?.until ?? '') > toUtc(now);
+  const free = (tenant: string, what: ClaimRow['what'], id: string) => {
+    const claim = claims.get(tenant, what, id);
+    return claim === null || !alive(claim.holder);
+  };
   const attemptsOf = (rows: readonly { readonly key: AcceptanceKey }[], key: HandoffKey) =>
     rows.filter((row) => sameHandoff(row.key, key)).map((row) => row.key.attempt);
   return {
@@ -73,6 +88,45 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
         .where((row) => row.ref.tenant === tenant)
         .map((row) => row.ref)
         .sort((a, b) => compare(a.root, b.root) || compare(a.caseId, b.caseId)),
+    auditHead: (ref) => {
+      const last = audit.get(...refKey(ref))?.entries.at(-1);
+      return last === undefined ? null : { seq: last.seq, hash: last.hash };
+    },
+    auditHash: (ref, seq) => audit.get(...refKey(ref))?.entries[seq - 1]?.hash ?? null,
+    alive,
+    freeOffers: ({ tenant, agent, key, limit }) =>
+      offers
+        .where(
+          (row) =>
+            row.key.tenant === tenant &&
+            row.key.sender === agent &&
+            (key === undefined || claimIdOf(row.key) === claimIdOf(key)) &&
+            isOpen(row) &&
+            !quarantined(row.ref) &&
+            free(tenant, 'offer', claimIdOf(row.key)),
+        )
+        .slice(0, limit),
+    freeWork: ({ tenant, agent, workId, limit }) =>
+      work
+        .where(
+          (row) =>
+            row.ref.tenant === tenant &&
+            row.owner === agent &&
+            (workId === undefined || row.id === workId) &&
+            row.state === 'open' &&
+            !quarantined(row.ref) &&
+            free(tenant, 'work', row.id),
+        )
+        .slice(0, limit),
+    quarantined,
+    quarantines: (tenant) => quarantines.where((row) => row.ref.tenant === tenant),
+    unknownEffects: (tenant, limit) =>
+      effects
+        .where((row) => row.ref.tenant === tenant)
+        .map((row) => asOf(row, now))
+        .filter((row) => row.state === 'unknown')
+        .sort((a, b) => compare(a.settledAt ?? a.limitAt, b.settledAt ?? b.limitAt))
+        .slice(0, limit),
   };
 }
 

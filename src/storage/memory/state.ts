@@ -4,10 +4,12 @@ import type {
   AuditEntry,
   CaseFacts,
   CaseRow,
+  ClaimRow,
   DecisionRow,
   Guard,
   KindDefinition,
   NoteRow,
+  Quarantine,
   StoredEffect,
   StoredOffer,
   TaskRow,
@@ -47,12 +49,16 @@ function tablesOf(journal: Journal) {
     effects: journal.table<StoredEffect>(),
     tasks: journal.table<TaskRow>(),
     audit: journal.table<Chained>(),
+    holders: journal.table<{ readonly holder: string; readonly until: string }>(),
+    claims: journal.table<ClaimRow>(),
+    quarantines: journal.table<Quarantine>(),
   };
 }
 
 /** Each change with the guards that the SQL statements have. */
 export function handlersOf({ tables }: State): ChangeHandlers {
-  const { kinds, cases, offers, decisions, work, notes, effects, tasks } = tables;
+  const { kinds, cases, offers, decisions, work, notes, effects, tasks, holders, claims, quarantines } =
+    tables;
   const fence = ({ ref, owner, epoch }: Guard): CaseRow => {
     const row = cases.get(...refKey(ref));
     if (row?.owner !== owner || row.epoch !== epoch || row.status !== 'open') {
@@ -62,6 +68,10 @@ export function handlersOf({ tables }: State): ChangeHandlers {
   };
   const setWork = (row: WorkItem): void =>
     work.replace(row, (item) => item.state === 'open', row.ref.tenant, row.id);
+  const endLeases = (ends: (row: { readonly holder: string; readonly until: string }) => boolean): void => {
+    holders.remove(ends);
+    claims.remove((claim) => holders.get(claim.holder) === null);
+  };
   return {
     put_kind: ({ tenant, kind }) => kinds.put({ tenant, kind }, tenant, kind.kind),
     open_case: ({ row }) => cases.add(row, ...refKey(row.ref)),
@@ -110,6 +120,18 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     add_task: ({ row }) => tasks.add(row, row.tenant, row.id),
     save_task: ({ row }) =>
       tasks.replace(row, (task) => task.version === row.version - 1, row.tenant, row.id),
+    keep_lease({ holder, until, now }) {
+      endLeases((row) => row.until <= now);
+      holders.put({ holder, until }, holder);
+    },
+    end_lease: ({ holder }) => endLeases((row) => row.holder === holder),
+    claim: ({ row }) => claims.put(row, row.tenant, row.what, row.id),
+    unclaim: ({ row }) =>
+      claims.remove(
+        ({ tenant, what, id, holder }) =>
+          tenant === row.tenant && what === row.what && id === row.id && holder === row.holder,
+      ),
+    quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
   };
 }
 

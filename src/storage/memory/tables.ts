@@ -64,4 +64,13 @@ export class Table<Row> {
     }
     this.put(row, ...key);
   }
+
+  /** Rows that must go; their order among the others is lost with them. */
+  remove(matches: (row: Row) => boolean): void {
+    for (const [id, row] of this.#rows) {
+      if (!matches(row)) continue;
+      this.#rows.delete(id);
+      this.#onChange(() => this.#rows.set(id, row));
+    }
+  }
 }

@@ -33,9 +33,14 @@ export function auditTable(db: Database.Database) {
   const cases = db.prepare<[string], RefColumns>(
     'SELECT tenant, root, case_id FROM audit WHERE tenant = ? AND seq = 1 ORDER BY root, case_id',
   );
+  const hash = db
+    .prepare<RefColumns & { seq: number }, string>(`SELECT hash FROM audit WHERE ${THIS_CASE} AND seq = @seq`)
+    .pluck();
   const add = db.prepare<Columns>(insertInto('audit', COLUMNS));
   return {
     nextSeq: (ref: CaseRef): number => (head.get(ofRef(ref))?.seq ?? 0) + 1,
+    head: (ref: CaseRef): ChainHead | null => head.get(ofRef(ref)) ?? null,
+    hash: (ref: CaseRef, seq: number): string | null => hash.get({ ...ofRef(ref), seq }) ?? null,
     list: (ref: CaseRef): AuditEntry[] =>
       list.all(ofRef(ref)).map(({ entry, hash }) => ({ ...JSON.parse(entry), hash })),
     cases: (tenant: string): CaseRef[] => cases.all(tenant).map(toRef),

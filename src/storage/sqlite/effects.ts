@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import type { CaseRef } from '../../core/index.js';
-import type { Guard, StoredEffect } from '../../ledger/index.js';
+import { type CaseRef, toUtc } from '../../core/index.js';
+import { asOf, type EffectRow, type Guard, type StoredEffect } from '../../ledger/index.js';
 import { exactlyOne } from './errors.js';
 import { FENCE, insertInto, ofGuard, ofRef, type RefColumns, THIS_CASE, toRef } from './keys.js';
 
@@ -71,6 +71,10 @@ const ofRow = (row: StoredEffect): Columns => ({
 
 export function effectTable(db: Database.Database) {
   const list = db.prepare<RefColumns, Columns>(`SELECT * FROM effects WHERE ${THIS_CASE} ORDER BY rowid`);
+  const unknown = db.prepare<object, Columns>(
+    `SELECT * FROM effects WHERE tenant = @tenant AND state IN ('started', 'unknown')
+       AND (state = 'unknown' OR limit_at <= @now) ORDER BY coalesce(settled_at, limit_at), rowid LIMIT @limit`,
+  );
   const start = db.prepare<object>(insertInto('effects', COLUMNS, true));
   const restart = db.prepare<object>(
     `UPDATE effects SET operation = @operation, amount = @amount, currency = @currency, epoch = @epoch,
@@ -84,6 +88,8 @@ export function effectTable(db: Database.Database) {
   );
   return {
     list: (ref: CaseRef): StoredEffect[] => list.all(ofRef(ref)).map(toRow),
+    unknown: (tenant: string, now: Date, limit: number | undefined): EffectRow[] =>
+      unknown.all({ tenant, now: toUtc(now), limit: limit ?? -1 }).map((row) => asOf(toRow(row), now)),
     start: (guard: Guard, again: boolean, row: StoredEffect): void =>
       exactlyOne((again ? restart : start).run({ ...ofRow(row), ...ofGuard(guard) })),
     settle: (guard: Guard, row: StoredEffect): void =>

@@ -1,5 +1,6 @@
 import type Database from 'better-sqlite3';
 import { type Clock, HoldfastError, toUtc } from '../../core/index.js';
+import { faultPoint } from '../../faults/index.js';
 import {
   type CommandOf,
   type Judge,
@@ -20,6 +21,7 @@ import {
 } from '../engine.js';
 import { auditTable } from './audit.js';
 import { caseTable } from './cases.js';
+import { claimTable } from './claims.js';
 import { guardPlace } from './connection.js';
 import { decisionTable } from './decisions.js';
 import { effectTable } from './effects.js';
@@ -29,6 +31,7 @@ import { whileBusy } from './lock.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
 import { Prepared } from './prepared.js';
+import { quarantineTable } from './quarantines.js';
 import { taskTable } from './tasks.js';
 import { workTable } from './work.js';
 
@@ -56,11 +59,18 @@ export function sqliteEngine(
   const transaction = <N extends RuleName>(name: N, command: CommandOf<N>): Ruling<ResultOf<N>> => {
     begin.run();
     try {
+      faultPoint('L1.begun');
       const view = queriesOf(tables, clock.now());
       const ruling = rule(view, name, command);
-      for (const change of ruling.changes) carryOut(handlers, change);
+      for (const change of ruling.changes) {
+        carryOut(handlers, change);
+        faultPoint('L2.changed');
+      }
       if (ruling.audit !== null) tables.audit.append(ruling.audit, toUtc(view.now));
+      faultPoint('L3.audited');
+      faultPoint('L4.committing');
       commit.run();
+      faultPoint('L5.committed');
       return ruling;
     } catch (error) {
       // A full disk or a trigger may have ended the transaction already.
@@ -121,11 +131,14 @@ function tablesOf(db: Database.Database) {
     effects: effectTable(db),
     tasks: taskTable(db, prepared),
     audit: auditTable(db),
+    claims: claimTable(db),
+    quarantines: quarantineTable(db),
   };
 }
 
 function queriesOf(tables: Tables, now: Date): LedgerQueries {
-  const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit } = tables;
+  const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
+  const at = toUtc(now);
   return {
     now,
     incarnation: tables.incarnation,
@@ -152,11 +165,19 @@ function queriesOf(tables: Tables, now: Date): LedgerQueries {
     nextSeq: audit.nextSeq,
     audit: audit.list,
     auditedCases: audit.cases,
+    auditHead: audit.head,
+    auditHash: audit.hash,
+    alive: (holder) => claims.alive(holder, at),
+    freeOffers: (claim) => offers.free(claim, at),
+    freeWork: (claim) => work.free(claim, at),
+    quarantined: quarantines.has,
+    quarantines: quarantines.list,
+    unknownEffects: (tenant, limit) => effects.unknown(tenant, now, limit),
   };
 }
 
 function handlersOf(tables: Tables): ChangeHandlers {
-  const { kinds, cases, offers, decisions, work, notes, effects, tasks } = tables;
+  const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
@@ -173,5 +194,10 @@ function handlersOf(tables: Tables): ChangeHandlers {
     settle_effect: ({ guard, row }) => effects.settle(guard, row),
     add_task: ({ row }) => tasks.add(row),
     save_task: ({ row }) => tasks.save(row),
+    keep_lease: (change) => claims.keep(change),
+    end_lease: ({ holder }) => claims.end(holder),
+    claim: ({ row }) => claims.claim(row),
+    unclaim: ({ row }) => claims.unclaim(row),
+    quarantine: ({ row }) => quarantines.add(row),
   };
 }

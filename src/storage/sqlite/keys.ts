@@ -52,6 +52,13 @@ export const THIS_ATTEMPT =
 export const FENCE = `EXISTS (SELECT 1 FROM cases c WHERE c.tenant = @tenant AND c.root = @root
   AND c.case_id = @case_id AND c.owner = @guard_owner AND c.epoch = @guard_epoch AND c.status = 'open')`;
 
+/** For the rows `o` of a table with a case's columns: claimed by nobody who lives at @now, and not of a quarantined case. */
+export const isFree = (what: 'offer' | 'work', id: string): string =>
+  `NOT EXISTS (SELECT 1 FROM claims c JOIN holders h ON h.holder = c.holder
+     WHERE c.tenant = o.tenant AND c.what = '${what}' AND c.id = ${id} AND h.until > @now)
+   AND NOT EXISTS (SELECT 1 FROM quarantines q
+     WHERE q.tenant = o.tenant AND q.root = o.root AND q.case_id = o.case_id)`;
+
 export const ofGuard = (guard: Guard) => ({
   ...ofRef(guard.ref),
   guard_owner: guard.owner,

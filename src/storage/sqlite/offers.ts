@@ -1,10 +1,17 @@
 import type Database from 'better-sqlite3';
 import type { AcceptanceKey, CaseRef } from '../../core/index.js';
-import { type Guard, type OfferRow, offerRow, type StoredOffer } from '../../ledger/index.js';
+import {
+  type Guard,
+  type OfferClaim,
+  type OfferRow,
+  offerRow,
+  type StoredOffer,
+} from '../../ledger/index.js';
 import type { HandoffKey, OfferFilter } from '../engine.js';
 import { exactlyOne } from './errors.js';
 import {
   insertInto,
+  isFree,
   type KeyColumns,
   ofGuard,
   ofKey,
@@ -61,6 +68,9 @@ const COLUMNS = [
   'receipt',
   'receipt_key',
 ] as const satisfies readonly (keyof Columns)[];
+
+/** The id under which an offer is claimed. */
+const CLAIM_ID = "o.root || ' ' || o.sender || ' ' || o.handoff_id || ' ' || o.attempt";
 
 /** Spelled as in the partial index, so that SQLite uses it. */
 const IS_OPEN = "state IN ('intended', 'offered', 'in_doubt')";
@@ -136,6 +146,12 @@ export function offerTable(db: Database.Database, prepared: Prepared) {
       return prepared
         .all<Columns>(sql, { tenant, ...given, limit: limit ?? -1 })
         .map((row) => offerRow(toRow(row)));
+    },
+    free({ tenant, agent, key, limit }: OfferClaim, now: string): StoredOffer[] {
+      const given = { sender: agent, root: key?.root, handoff_id: key?.handoffId, attempt: key?.attempt };
+      const sql = `SELECT * FROM offers o WHERE tenant = @tenant${whereGiven(given)} AND ${IS_OPEN}
+        AND ${isFree('offer', CLAIM_ID)} ORDER BY rowid LIMIT @limit`;
+      return prepared.all<Columns>(sql, { tenant, ...given, now, limit }).map(toRow);
     },
     add: (guard: Guard, row: StoredOffer): void => exactlyOne(add.run({ ...ofRow(row), ...ofGuard(guard) })),
     set: (from: OfferRow['state'], row: OfferRow): void =>

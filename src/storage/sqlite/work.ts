@@ -1,11 +1,12 @@
 import type Database from 'better-sqlite3';
 import type { CaseRef } from '../../core/index.js';
-import type { Guard, WorkItem } from '../../ledger/index.js';
+import type { Guard, WorkClaim, WorkItem } from '../../ledger/index.js';
 import type { WorkFilter } from '../engine.js';
 import { exactlyOne } from './errors.js';
 import {
   FENCE,
   insertInto,
+  isFree,
   type KeyColumns,
   ofGuard,
   ofKey,
@@ -100,6 +101,12 @@ export function workTable(db: Database.Database, prepared: Prepared) {
       const given = { owner, state, case_id: caseId };
       const sql = `SELECT * FROM work_items WHERE tenant = @tenant${whereGiven(given)} ORDER BY rowid LIMIT @limit`;
       return prepared.all<Columns>(sql, { tenant, ...given, limit: limit ?? -1 }).map(toRow);
+    },
+    free({ tenant, agent, workId, limit }: WorkClaim, now: string): WorkItem[] {
+      const given = { owner: agent, id: workId };
+      const sql = `SELECT * FROM work_items o WHERE tenant = @tenant${whereGiven(given)} AND state = 'open'
+        AND ${isFree('work', 'o.id')} ORDER BY rowid LIMIT @limit`;
+      return prepared.all<Columns>(sql, { tenant, ...given, now, limit }).map(toRow);
     },
     add: (guard: Guard, row: WorkItem): void => exactlyOne(add.run({ ...ofRow(row), ...ofGuard(guard) })),
     supersede: (row: WorkItem): void => exactlyOne(supersede.run(ofRow(row))),

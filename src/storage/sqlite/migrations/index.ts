@@ -1,5 +1,6 @@
 import { sql as ledger } from './001-ledger.js';
 import { sql as noReplacing } from './002-no-replacing.js';
+import { sql as claims } from './003-claims.js';
 
 export interface Migration {
   readonly version: number;
@@ -11,4 +12,5 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'ledger', sql: ledger },
   { version: 2, name: 'no-replacing', sql: noReplacing },
+  { version: 3, name: 'claims', sql: claims },
 ];

@@ -1,0 +1,52 @@
+/** Every place where a test may make a process fail, in the order in which a handover comes by. */
+export const FAULT_POINTS = {
+  'S1.before': 'a handover begins; nothing is stored',
+  'S1.after_check': 'the peer is who the configuration says',
+  'S2.before_commit': 'the envelope is built; the intent is not stored',
+  'S2.after_commit': 'the intent is stored; nothing is sent',
+  'S3.before_claim': 'an open offer is about to be marked as offered',
+  'S3.after_claim': 'the offer is marked as offered; its bytes have not left',
+  'S4.before_send': 'the request is about to leave',
+  'S5.before_read': 'the answer has begun to arrive; nothing of it is read',
+  'S5.after_read': 'the answer is read; nothing is concluded from it',
+  'S6.before_commit': 'the receipt is verified; it is not stored',
+  'S6.after_commit': 'the receipt is stored; the caller does not know yet',
+  'Q1.before_resend': 'an open offer is read back after a restart; its bytes are not sent again yet',
+  'W1.before_void': 'an open offer is about to be closed by its sender',
+  'W1.after_void': 'the offer is closed by its sender; the caller does not know yet',
+
+  'R1.received': 'an offer is read; nothing is looked up',
+  'R1.after_standing': 'permission, owner and epoch are looked at; nothing is fetched',
+  'R2.after_fetch': 'one piece of evidence is fetched, verified and kept',
+  'R2.after_checks': 'all checks are passed; nothing is stored',
+  'R3.before_commit': 'the receipt is signed; the acceptance is not stored',
+  'R3.after_commit': 'the acceptance is stored; nobody knows',
+  'R3.before_reject': 'the verdict is a rejection; it is not stored',
+  'R3.after_reject': 'the rejection is stored; nobody knows',
+  'R3.before_repeat': 'a stored decision is found; it is not answered again yet',
+  'R4.before_answer': 'the answer to a call is made; no byte of it has left',
+  'R4.after_answer': 'the answer to a call is handed to the network',
+  'R5.before_work': 'the work on an accepted case is about to begin',
+  'E1.before_start': 'an effect is about to be stored as started',
+  'E1.started': 'an effect is stored as started; the call is not made',
+  'E2.called': 'the call is made; its outcome is not stored',
+  'E3.settled': 'the outcome of the call is stored; the handler does not know yet',
+  'E4.before_reconcile': 'an effect of unknown outcome is about to be looked up at its target',
+  'E4.after_reconcile': 'the target has said what became of it; it is not stored',
+  'R6.before_commit': 'the work is done; its result is not stored',
+  'R6.after_commit': 'the result of the work is stored; the handler does not know yet',
+
+  'L1.begun': 'a transaction has begun; nothing is read',
+  'L2.changed': 'one change is carried out in the transaction',
+  'L3.audited': 'changes and audit are written in the transaction',
+  'L4.committing': 'the commit is about to be made, or is on its way to the database',
+  'L5.committed': 'the transaction is committed; nobody knows',
+
+  'N1.listening': 'a node listens; what a crash left open is not looked at',
+  'N2.recovered': 'what a crash left open is finished, or begun again',
+  'N3.draining': 'a node is told to stop, and still listens',
+  'N4.drained': 'a node has stopped its work; its ledger is still open',
+} as const;
+
+/** The name of a place where a test may make a process fail. */
+export type FaultPoint = keyof typeof FAULT_POINTS;

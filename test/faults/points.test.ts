@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { FAULT_POINTS, faultHits } from '../../src/faults/index.js';
+import {
+  accept,
+  type HandoffHandler,
+  type Holdfast,
+  openHoldfast,
+  parseCaseFile,
+  refundDispute,
+  reject,
+} from '../../src/index.js';
+import { CASE_FILE, initPair, temporaryFolder } from '../cli/support.js';
+
+// Read when the module is loaded, as at the start of a process.
+vi.hoisted(() => {
+  process.env.HOLDFAST_FAULTS = 'count';
+});
+
+const folder = temporaryFolder();
+const refund = { key: 'refund-pay_B', operation: 'refund', amount: { amount: '49.00', currency: 'EUR' } };
+const failing = (): never => {
+  throw new Error('out of order');
+};
+let check: HandoffHandler['check'] = () => accept();
+
+/** Everything that a handover can come by: accepted, rejected, sent twice, taken back, and an effect that was in doubt. */
+async function scenario(): Promise<void> {
+  const agents = await initPair(folder.path);
+  const triage = await openHoldfast({ dir: agents.triage.dir });
+  const billing = await openHoldfast({ dir: agents.billing.dir });
+  billing.onHandoff(refundDispute, {
+    check: (view) => check?.(view) ?? accept(),
+    async work(work) {
+      await work.effect({ ...refund, perform: failing }).catch(() => undefined);
+      await work
+        .effect({ ...refund, perform: failing, reconcile: () => Promise.resolve('not_done') })
+        .catch(() => undefined);
+      await work.effect({ ...refund, perform: async () => 'repaid', reconcile: async () => 'not_done' });
+      await work.done({ decision: 'refunded' });
+    },
+  });
+  await triage.start();
+  await billing.start();
+  try {
+    const offer = (caseId: string) => handOff(triage, billing.url, caseId);
+    expect(await offer('CASE-1')).toMatchObject({ state: 'accepted' });
+    check = () => reject('records_disagree', 'not here');
+    expect(await offer('CASE-2')).toMatchObject({ state: 'rejected' });
+    check = failing;
+    const [twice, back] = await Promise.all([offer('CASE-3'), offer('CASE-4')]);
+    expect([twice.state, back.state]).toEqual(['open', 'open']);
+    check = () => accept();
+    await Promise.all([triage.resend(twice.offer.key), triage.resend(twice.offer.key)]);
+    expect(await triage.voidOffer(back.offer.key, 'taken back')).toMatchObject({ state: 'withdrawn' });
+  } finally {
+    await triage.close();
+    await billing.close();
+  }
+}
+
+async function handOff(triage: Holdfast, to: string, caseId: string) {
+  const { ref } = await triage.openCase({ caseId, kind: 'refund' });
+  const { artifactId } = await triage.addEvidence(Buffer.from('charged twice'), {
+    filename: 'claim.txt',
+    mediaType: 'text/plain',
+  });
+  const file = JSON.parse(readFileSync(CASE_FILE, 'utf8'));
+  const caseFile = parseCaseFile(Buffer.from(JSON.stringify({ ...file, case_id: caseId })));
+  return triage.handOff({ ref, caseFile, to, contract: refundDispute.id, evidence: [{ artifactId }] });
+}
+
+beforeAll(scenario);
+afterAll(() => folder.remove());
+
+describe('the fault points', () => {
+  it.each(Object.keys(FAULT_POINTS))('%s is come by', (name) => {
+    expect(faultHits()).toHaveProperty([name]);
+  });
+});
