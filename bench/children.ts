@@ -35,10 +35,12 @@ export async function startChild(
     readonly env?: Readonly<Record<string, string>>;
     readonly cwd?: string;
     readonly timeoutMs?: number;
+    /** False where it says nothing, and is asked instead. */
+    readonly needsLine?: boolean;
     isReady?(line: string): boolean;
   } = {},
 ): Promise<Child> {
-  const { timeoutMs = 30_000, isReady = () => true } = options;
+  const { timeoutMs = 30_000, needsLine = true, isReady = () => true } = options;
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...options.env },
@@ -47,7 +49,8 @@ export async function startChild(
   running.add(child);
   const ended = once(child, 'exit').catch(() => undefined);
   child.once('exit', () => running.delete(child));
-  const ready = await firstLine(child, isReady, timeoutMs);
+  if (!needsLine) for (const stream of [child.stdout, child.stderr]) stream?.resume();
+  const ready = needsLine ? await firstLine(child, isReady, timeoutMs) : '';
   return {
     pid: child.pid ?? 0,
     ready,
