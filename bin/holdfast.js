@@ -21,6 +21,8 @@ function ensureBuilt() {
 if (ensureBuilt()) {
   const { main } = await import(command.href);
   process.exitCode = await main(process.argv.slice(2));
+  // Whatever a handler still waits for must not keep a stopped node.
+  setTimeout(() => process.exit(), 1_000).unref();
 } else {
   process.exitCode = 1;
 }

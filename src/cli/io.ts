@@ -11,6 +11,8 @@ export interface Io {
   untilStopped(): Promise<void>;
 }
 
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 // `holdfast audit export | head` ends the reader first, a closed terminal both streams (EIO); neither is a failure of ours.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -26,6 +28,11 @@ export const processIo: Io = {
   interactive: process.stdin.isTTY === true && process.stderr.isTTY === true,
   untilStopped: () =>
     new Promise((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
+      const stop = () => {
+        // A second signal ends the process at once, whatever it still waits for.
+        for (const signal of STOP_SIGNALS) process.removeListener(signal, stop);
+        resolve();
+      };
+      for (const signal of STOP_SIGNALS) process.on(signal, stop);
     }),
 };

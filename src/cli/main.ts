@@ -4,6 +4,7 @@ import { VERSION } from '../node/index.js';
 import { addAudit } from './commands/audit.js';
 import { addCase } from './commands/case.js';
 import { addConfig } from './commands/config.js';
+import { addDb } from './commands/db.js';
 import { addDemo } from './commands/demo.js';
 import { addEffect } from './commands/effect.js';
 import { addErrors } from './commands/errors.js';
@@ -33,6 +34,7 @@ const GROUPS = [
   addHandoff,
   addWork,
   addAudit,
+  addDb,
   addDemo,
   addErrors,
 ];

@@ -1,5 +1,7 @@
 export { checkArguments } from './arguments.js';
+export { createDelivery, type Delivery } from './delivery.js';
 export { EffectNotDone, runEffect } from './effects.js';
+export { createLease, type Lease } from './lease.js';
 export type {
   AcceptedWork,
   EffectInput,

@@ -4,12 +4,9 @@ import {
   type AcceptanceKey,
   type CaseRef,
   type Clock,
-  ERROR_TABLE,
   HoldfastError,
   handoffIdOf,
-  isHoldfastError,
   type Limits,
-  type Logger,
   toUtc,
 } from '../core/index.js';
 import { buildEnvelope, buildOfferMessage, checkCaseFile, type EnvelopeRegistry } from '../envelope/index.js';
@@ -20,10 +17,9 @@ import {
   signEvidenceUrl,
 } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { CaseRow, LedgerStore, OfferRow } from '../ledger/index.js';
+import type { CaseRow, LedgerStore } from '../ledger/index.js';
 import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
-import { rejectionPart } from './answers.js';
-import { concludeFromLedger, concludeFromTask } from './conclude.js';
+import type { Delivery } from './delivery.js';
 import type { HandOffInput, HandOffResult } from './model.js';
 import type { PeerClient } from './port.js';
 import { checkPeer } from './preflight.js';
@@ -42,10 +38,8 @@ export interface SenderOptions {
   };
   readonly limits: Limits;
   readonly clock: Clock;
-  readonly logger: Logger;
+  readonly delivery: Delivery;
   contract(id: string): Contract | null;
-  /** Waits between deliveries of the same bytes, milliseconds; as many retries as there are entries. */
-  readonly retryDelaysMs?: readonly number[];
 }
 
 export interface Sender {
@@ -65,17 +59,10 @@ export interface Sender {
   resend(key: AcceptanceKey): Promise<HandOffResult>;
   /** Closes an open offer in the ledger, so that a late arrival loses. Returns the decision that stands where it came too late. */
   withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
-  /**
-   * Finishes every open offer of this node after a restart: expired ones are closed, the others delivered again. One that fails stays
-   * open and holds up none of the others; after `stop` no further one is begun.
-   */
-  resume(tenants: readonly string[], stop?: AbortSignal): Promise<HandOffResult[]>;
 }
 
-const DEFAULT_RETRY_DELAYS_MS = [200, 1_000];
-
 export function createSender(options: SenderOptions): Sender {
-  const { identity, ledger, clock, logger } = options;
+  const { identity, ledger, clock } = options;
   const self = identity.url;
 
   function configured(to: string, contractId: string): { peer: Peer; contract: Contract } {
@@ -157,7 +144,7 @@ export function createSender(options: SenderOptions): Sender {
       loggable: built.loggable,
     });
     faultPoint('S2.after_commit');
-    return deliver(offer);
+    return options.delivery.deliver(offer);
   }
 
   async function ownedCase(ref: CaseRef): Promise<CaseRow> {
@@ -204,104 +191,13 @@ export function createSender(options: SenderOptions): Sender {
     return references;
   }
 
-  /** Sends the stored bytes until something decides, reading the ledger back before every repetition. */
-  async function deliver(stored: OfferRow, stop?: AbortSignal): Promise<HandOffResult> {
-    const delays = options.retryDelaysMs ?? DEFAULT_RETRY_DELAYS_MS;
-    let offer = stored;
-    for (let tries = 0; ; tries++) {
-      try {
-        faultPoint('S3.before_claim');
-        // Refused where another process has decided or withdrawn it by now: then the ledger says how it ended.
-        offer = await ledger.markOffered(stored.key);
-        faultPoint('S3.after_claim');
-        const task = await options.client.send(offer.toAgent, offer.message);
-        return await concludeFromTask(offer, task, options, withdraw);
-      } catch (error) {
-        if (!isHoldfastError(error)) throw error;
-        offer = await reread(stored.key);
-        const decided = await concludeFromLedger(offer, options);
-        if (decided) return decided;
-        const delayMs = ERROR_TABLE[error.code].retry === 'same' ? delays[tries] : undefined;
-        logger.warn(
-          { handoff: offer.key.handoffId, attempt: offer.key.attempt, code: error.code, tries },
-          'offer not decided',
-        );
-        if (delayMs === undefined || stop?.aborted)
-          return { state: 'open', offer, problem: error.code, reason: error.message };
-        await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random())));
-      }
-    }
-  }
-
-  async function reread(key: AcceptanceKey): Promise<OfferRow> {
-    const offer = await ledger.getOffer(key);
-    if (!offer)
-      throw new HoldfastError('offer_unknown', `There is no offer ${key.handoffId} attempt ${key.attempt}.`);
-    return offer;
-  }
-
-  async function resend(key: AcceptanceKey, stop?: AbortSignal): Promise<HandOffResult> {
-    const offer = await reread(key);
-    const decided = await concludeFromLedger(offer, options);
-    if (decided) return decided;
-    faultPoint('Q1.before_resend');
-    return deliver(offer, stop);
-  }
-
-  function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
-    return voidOffer(key, reason, false);
-  }
-
-  async function voidOffer(key: AcceptanceKey, reason: string, expired: boolean): Promise<HandOffResult> {
-    const { ref } = await reread(key);
-    const meaning = ERROR_TABLE.withdrawn.meaning;
-    faultPoint('W1.before_void');
-    await ledger.voidOffer({
-      key,
-      writer: self,
-      reason,
-      expired,
-      answer: JSON.stringify(rejectionPart({ code: 'withdrawn', reason: meaning }, { key, ref }, true)),
-    });
-    faultPoint('W1.after_void');
-    const offer = await reread(key);
-    const decided = await concludeFromLedger(offer, options);
-    if (!decided) throw new HoldfastError('internal', 'The offer is still open after it was voided.');
-    return decided;
-  }
-
-  async function resume(tenants: readonly string[], stop?: AbortSignal): Promise<HandOffResult[]> {
-    const results: HandOffResult[] = [];
-    for (const tenant of tenants) {
-      for (const offer of await ledger.listOffers(tenant, { from: self, open: true })) {
-        if (stop?.aborted) return results;
-        results.push(await finish(offer, stop));
-      }
-    }
-    return results;
-  }
-
-  async function finish(offer: OfferRow, stop?: AbortSignal): Promise<HandOffResult> {
-    const late = clock.now() > new Date(offer.acceptBy);
-    try {
-      return await (late ? voidOffer(offer.key, 'past accept_by', true) : resend(offer.key, stop));
-    } catch (err) {
-      const { handoffId, attempt } = offer.key;
-      const problem = isHoldfastError(err) ? err.code : 'internal';
-      logger.error(
-        { handoff: handoffId, attempt, code: problem, err },
-        'an open offer could not be finished',
-      );
-      return { state: 'open', offer, problem, reason: ERROR_TABLE[problem].meaning };
-    }
-  }
-
   async function check(to: string, contractId: string): Promise<void> {
     const { peer, contract } = configured(to, contractId);
     await checkPeer(peer, contract, options);
   }
 
-  return { checkPeer: check, handOff, resend: (key) => resend(key), withdraw, resume };
+  const { resend, withdraw } = options.delivery;
+  return { checkPeer: check, handOff, resend, withdraw };
 }
 
 /** W3C trace context for a chain that starts here. */

@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/index.js';
-import { isHoldfastError, type Logger } from '../core/index.js';
+import { isHoldfastError, type Logger, pause } from '../core/index.js';
 import { type EnvelopeRegistry, readStoredEnvelope } from '../envelope/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
@@ -7,6 +7,7 @@ import type { LedgerStore, WorkItem } from '../ledger/index.js';
 import { checkArguments } from './arguments.js';
 import { runEffect } from './effects.js';
 import { verifiedEvidence } from './judge.js';
+import type { Lease } from './lease.js';
 import type { AcceptedWork, EffectInput, ReceivedContract } from './model.js';
 import { storedResult } from './result.js';
 
@@ -16,61 +17,95 @@ export interface WorkerOptions {
   readonly envelopes: EnvelopeRegistry;
   readonly store: EvidenceStore;
   readonly logger: Logger;
+  readonly lease: Lease;
+  /** Waits between the runs of a handler that throws, milliseconds; as many more runs as there are entries. */
+  readonly retryDelaysMs: readonly number[];
+  /** Whether any handler here does work; without one, open items are left to processes that have some, and to people. */
+  works(): boolean;
   received(contract: string): ReceivedContract | null;
 }
 
 export interface Worker {
   /** Runs the handler's work on an accepted item in the background; items without a handler wait for a person. */
   start(item: WorkItem): void;
-  /** Starts the work on every open item of this node again, after a restart. */
-  resume(tenants: readonly string[]): Promise<number>;
-  /** Resolves when no work is running. */
-  drain(): Promise<void>;
+  /** Starts the work on open items that no living process has, such as those of one that died. */
+  resume(tenant: string): Promise<number>;
+  /** Begins nothing more, and resolves when no handler is running. */
+  stop(): Promise<void>;
 }
 
+/** Of items taken over; one that was just accepted starts at once, as long as its sender is heard. */
+const MAX_RESUMED = 64;
+
 /**
- * Accepted work runs at least once: a crash starts it again, and effect keys keep it from acting twice. A handler that throws leaves
- * its item open, to be seen in `work list` and tried again at the next start.
+ * Accepted work runs at least once: another process, or this one's next start, takes it up after a crash, and effect keys keep it from
+ * acting twice. An item is run by one process at a time, which has claimed it. A handler that throws leaves its item open and is run
+ * again after a while; one that throws each time is parked: this process keeps the item, so that nobody runs into it again, until a
+ * person settles it or the process ends.
  */
 export function createWorker(options: WorkerOptions): Worker {
+  const { ledger, lease, logger } = options;
   const running = new Map<string, Promise<void>>();
+  const parked = new Set<string>();
+  const stopping = new AbortController();
 
-  function start(item: WorkItem): void {
+  function begin(item: WorkItem, claim: () => Promise<boolean>): void {
     const received = options.received(item.contract);
     const work = received?.handler.work;
-    if (!work || running.has(item.id)) return;
+    if (!work || stopping.signal.aborted || running.has(item.id) || parked.has(item.id)) return;
     // Whatever fails, and be it before the handler runs, fails for this item alone.
     const run = (async () => {
-      faultPoint('R5.before_work');
-      await work(acceptedWork(item, received.contract, options));
+      if (await claim())
+        await runUntilDone(item, async () => work(acceptedWork(item, received.contract, options)));
     })()
-      .catch((err: unknown) => {
-        const code = isHoldfastError(err) ? err.code : 'internal';
-        options.logger.error(
-          { work: item.id, case: item.ref.caseId, code, err },
-          'work stopped; its item stays open',
-        );
-      })
+      .catch((err: unknown) => logger.error({ ...named(item, err), err }, 'work could not be claimed'))
       .finally(() => running.delete(item.id));
     running.set(item.id, run);
   }
 
-  return {
-    start,
-    async resume(tenants) {
-      let count = 0;
-      for (const tenant of tenants) {
-        for (const item of await options.ledger.listWork(tenant, { owner: options.self, state: 'open' })) {
-          start(item);
-          count++;
+  async function runUntilDone(item: WorkItem, work: () => Promise<void>): Promise<void> {
+    const stop = AbortSignal.any([stopping.signal, lease.term]);
+    for (let tries = 1; ; tries++) {
+      try {
+        if (tries > 1 && !(await isStillOpen(item))) return;
+        faultPoint('R5.before_work');
+        return await work();
+      } catch (err) {
+        const waitMs = options.retryDelaysMs[tries - 1];
+        const fields = { ...named(item, err), tries, err };
+        if (waitMs === undefined) {
+          parked.add(item.id);
+          logger.error(fields, 'work parked; its item stays open until a person acts or this process ends');
+          return;
         }
+        logger.error(fields, 'work stopped; its item stays open and is tried again');
+        await pause(waitMs * (0.5 + Math.random()), stop);
+        if (stop.aborted) return;
       }
-      return count;
+    }
+  }
+
+  async function isStillOpen({ ref, id }: WorkItem): Promise<boolean> {
+    return (await ledger.getWork(ref.tenant, id))?.state === 'open';
+  }
+
+  return {
+    start: (item) => begin(item, () => lease.claimWorkItem(item)),
+    async resume(tenant) {
+      if (!options.works() || stopping.signal.aborted) return 0;
+      const items = await lease.claimWork(tenant, Math.max(0, MAX_RESUMED - running.size));
+      for (const item of items) begin(item, async () => true);
+      return items.length;
     },
-    async drain() {
+    async stop() {
+      stopping.abort();
       await Promise.all(running.values());
     },
   };
+}
+
+function named({ id, ref }: WorkItem, error: unknown) {
+  return { work: id, case: ref.caseId, code: isHoldfastError(error) ? error.code : 'internal' };
 }
 
 function acceptedWork(item: WorkItem, contract: Contract, options: WorkerOptions): AcceptedWork {

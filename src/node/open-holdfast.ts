@@ -5,13 +5,15 @@ import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../en
 import { faultsEnabled } from '../faults/index.js';
 import {
   checkArguments,
+  createDelivery,
+  createLease,
   createReceiver,
   createSender,
   createWorker,
   type HandoffHandler,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
-import { openEvidenceFiles, openSqliteLedger } from '../storage/index.js';
+import { openCheckedLedger, openEvidenceFiles, redactUrl } from '../storage/index.js';
 import {
   type AgentExecutor,
   buildAgentCard,
@@ -35,8 +37,11 @@ import { createAgent } from './agent.js';
 import { checkConfig, limitsOf, peersOf, readConfig } from './config.js';
 import type { Config } from './config-schema.js';
 import { loadContracts, loadHandlers } from './contracts.js';
+import { Dispatcher } from './dispatcher.js';
 import type { Holdfast } from './holdfast.js';
+import { ledgerPlace } from './ledger-place.js';
 import { createLogger } from './logger.js';
+import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
 import { ContractBook } from './received.js';
 import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
 import { Service } from './service.js';
@@ -48,6 +53,8 @@ export interface OpenOptions {
   readonly dir?: string;
   /** The configuration as an object with the keys of the file, instead of the file. */
   readonly config?: unknown;
+  /** Path of the ledger file or URL of its database, instead of the one configured; a path is relative to the current folder. */
+  readonly ledger?: string;
   /** What the agent does with handoffs, by contract id; the same as `onHandoff` for each. */
   readonly handlers?: Readonly<Record<string, HandoffHandler>>;
   /** Answers messages that carry no handoff; without one they are rejected with a clear word. */
@@ -55,12 +62,12 @@ export interface OpenOptions {
   /** Default: JSON lines on stderr, at the configured level. */
   readonly logger?: Logger;
   /** The outside world, for tests. */
-  readonly ports?: NetworkPorts & { readonly clock?: Clock };
+  readonly ports?: NetworkPorts & { readonly clock?: Clock; readonly pace?: Partial<Pace> };
 }
 
 /**
  * Opens one agent: reads its configuration, makes its key on the first start, and opens its ledger. Nothing listens until `start`.
- * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable
+ * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unsafe, ledger_unavailable
  */
 export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast> {
   checkArguments('openHoldfast', options);
@@ -76,7 +83,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
-  const ledger = await openSqliteLedger({ file: resolve(dir, config.ledger), clock });
+  const place = ledgerPlace(config, dir, options.ledger);
+  const { ledger, inspection } = await openCheckedLedger(place.target, config.durability, {
+    ...place.options,
+    clock,
+  });
 
   const limits = limitsOf(config);
   const envelopes = createEnvelopeRegistry([envelopeV2], config.vendor);
@@ -86,9 +97,27 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const client = createPeerClient({ guarded, identity, limits });
   const received = (id: string) => contracts.received(id);
 
+  const self = identity.url;
+  const pace = { ...DEFAULT_PACE, ...options.ports?.pace };
+
+  const lease = createLease({ ledger, agent: self, logger, ...pace });
+  const delivery = createDelivery({
+    self,
+    ledger,
+    lease,
+    peers,
+    keys,
+    client,
+    clock,
+    logger,
+    retryDelaysMs: CALLER_RETRIES_MS,
+    backoffMs: pace.offerBackoffMs,
+    waitMs: limits.peerTimeoutMs,
+  });
   const sender = createSender({
     identity,
     ledger,
+    delivery,
     peers,
     keys,
     client,
@@ -96,10 +125,19 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     evidence: { store, secret, urlTtlMs: config.evidence.url_ttl },
     limits,
     clock,
-    logger,
     contract: (id) => contracts.require(id),
   });
-  const worker = createWorker({ self: identity.url, ledger, envelopes, store, logger, received });
+  const worker = createWorker({
+    self,
+    ledger,
+    lease,
+    envelopes,
+    store,
+    logger,
+    retryDelaysMs: pace.workRetriesMs,
+    works: () => contracts.hasWork(),
+    received,
+  });
   const receiver = createReceiver({
     identity,
     ledger,
@@ -114,9 +152,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   });
   const service = new Service({
     config,
-    sender,
+    lease,
+    delivery,
     worker,
     logger,
+    ledger: { target: redactUrl(place.target), ...inspection },
     async loadHandlers(holdfast) {
       if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
     },
@@ -128,6 +168,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
         authenticator: createAuthenticator({ audience: identity.url, peers, keys, clock, logger }),
         receiver,
         ledger,
+        holder: lease.holder,
         evidence: { store, secret },
         ...(options.executor === undefined ? {} : { executor: options.executor }),
         limits,
@@ -137,6 +178,18 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
           await ledger.incarnation();
           return { status: 'ok' };
         },
+      }),
+    createDispatcher: (endAbandonedTasks) =>
+      new Dispatcher({
+        self,
+        tenants: [...new Set([config.tenant, ...peersOf(config).map(({ tenant }) => tenant)])],
+        ledger,
+        lease,
+        delivery,
+        worker,
+        logger,
+        sweepMs: pace.sweepMs,
+        endAbandonedTasks,
       }),
   });
   return createAgent({

@@ -22,6 +22,11 @@ export class ContractBook {
     return [...this.#received.values()].map(({ contract }) => contract);
   }
 
+  /** Whether any handler does work on what is accepted. */
+  hasWork(): boolean {
+    return [...this.#received.values()].some(({ handler }) => handler.work !== undefined);
+  }
+
   /** A contract given as such becomes known. @throws contract_missing, usage when it has a handler already */
   handle(contract: string | Contract, handler: HandoffHandler): void {
     const known = typeof contract === 'string' ? this.require(contract) : contract;

@@ -1,30 +1,39 @@
 import { connect } from 'node:net';
-import { HoldfastError, type Logger } from '../core/index.js';
+import { HoldfastError, type Logger, pause } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Sender, Worker } from '../handoff/index.js';
+import type { Delivery, Lease, Worker } from '../handoff/index.js';
+import type { Inspection } from '../storage/index.js';
 import type { NodeServer } from '../transport/index.js';
+import { peersOf } from './config.js';
 import type { Config } from './config-schema.js';
+import type { Dispatcher } from './dispatcher.js';
 import type { Holdfast } from './holdfast.js';
 import { loopbackAddress } from './loopback.js';
 
 export interface ServiceParts {
   readonly config: Config;
-  readonly sender: Sender;
+  readonly lease: Lease;
+  readonly delivery: Delivery;
   readonly worker: Worker;
   readonly logger: Logger;
+  /** What the node found out about the database of its ledger. */
+  readonly ledger: Inspection & { readonly target: string };
   /** Registers what the configured module has to say. */
   loadHandlers(holdfast: Holdfast): Promise<void>;
   /** Made when the agent starts, since its card names what it receives by then. */
   createServer(): NodeServer;
+  createDispatcher(endAbandonedTasks: () => Promise<void>): Dispatcher;
 }
+
+/** What streams are given to end in, once there is nothing left to tell. */
+const STREAM_GRACE_MS = 2_000;
 
 /** The listening side of an agent: up once, down once. */
 export class Service {
   readonly #parts: ServiceParts;
   #server: NodeServer | null = null;
-  #recovery: Promise<void> = Promise.resolve();
+  #dispatcher: Dispatcher | null = null;
   #started = false;
-  readonly #stopping = new AbortController();
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
@@ -38,27 +47,51 @@ export class Service {
     if (this.#started) throw new HoldfastError('usage', 'The agent was started before.');
     await this.#parts.loadHandlers(holdfast);
     this.#started = true;
+    this.#describeLedger();
+    const { config, logger, lease } = this.#parts;
+    // Before anything is worked on, so that no other process takes it for abandoned.
+    await lease.begin();
     const server = this.#parts.createServer();
     const { port } = await listenOn(server, listen);
     this.#server = server;
-    const { config, logger } = this.#parts;
     warnOfUnreachableUrl(config, { host: listen.host, port }, logger);
     logger.info({ url: config.url, host: listen.host, port }, 'listening');
     faultPoint('N1.listening');
-    this.#recovery = this.#recover();
+    const peers = peersOf(config);
+    this.#dispatcher = this.#parts.createDispatcher(() => server.endAbandonedTasks(peers));
+    this.#dispatcher.start();
     return { url: config.url, host: listen.host, port };
+  }
+
+  #describeLedger(): void {
+    const { ledger, logger } = this.#parts;
+    logger.info({ ledger: ledger.target, database: ledger.summary }, 'ledger opened');
+    for (const { severity, code, message } of ledger.findings) {
+      const fields = { finding: code, what: message };
+      if (severity === 'unsafe')
+        logger.warn(fields, 'the database of the ledger can lose what it has committed');
+      else if (severity === 'warn') logger.warn(fields, 'look at the database of the ledger');
+    }
   }
 
   get started(): boolean {
     return this.#started;
   }
 
+  /** What is not done when `shutdown` has passed is taken up by another process, or at the next start. */
   async stop(): Promise<void> {
+    const { config, delivery, worker, lease, logger } = this.#parts;
     faultPoint('N3.draining');
-    this.#stopping.abort();
-    await this.#server?.close();
-    await this.#recovery;
-    await this.#parts.worker.drain();
+    const inTime = await within(config.shutdown, [
+      this.#server?.drain(),
+      this.#dispatcher?.stop(),
+      delivery.idle(),
+      worker.stop(),
+    ]);
+    if (!inTime)
+      logger.warn({ limitMs: config.shutdown }, 'stopped before all was done; the rest is taken up again');
+    await this.#server?.close(inTime ? STREAM_GRACE_MS : 0);
+    await lease.end();
     faultPoint('N4.drained');
   }
 
@@ -76,22 +109,16 @@ export class Service {
       { data: { peer: config.url } },
     );
   }
+}
 
-  /** In the background: a peer that is down must not keep this agent from starting. */
-  async #recover(): Promise<void> {
-    const { config, sender, worker, logger } = this.#parts;
-    const tenants = [...new Set([config.tenant, ...config.peers.flatMap(({ tenant }) => tenant ?? [])])];
-    try {
-      const work = await worker.resume(tenants);
-      const offers = await sender.resume(tenants, this.#stopping.signal);
-      faultPoint('N2.recovered');
-      if (work + offers.length === 0) return;
-      const states = offers.map(({ offer, state }) => `${offer.key.handoffId}:${offer.key.attempt} ${state}`);
-      logger.info({ work, offers: states }, 'recovered');
-    } catch (err) {
-      logger.error({ err }, 'recovery stopped; open offers stay open and can be sent again');
-    }
-  }
+/** Whether all of it ended in time; what did not goes on, and then nobody hears of it. */
+async function within(limitMs: number, work: readonly unknown[]): Promise<boolean> {
+  const waiting = new AbortController();
+  const ended = Promise.allSettled(work).then(() => true);
+  const late = pause(limitMs, waiting.signal).then(() => false);
+  const inTime = await Promise.race([ended, late]);
+  waiting.abort();
+  return inTime;
 }
 
 async function listenOn(

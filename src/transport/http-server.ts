@@ -8,6 +8,7 @@ import {
   type Limits,
   type Logger,
   normalizeAgentUrl,
+  pause,
 } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import type { OfferReceiver } from '../handoff/index.js';
@@ -44,6 +45,8 @@ export interface NodeServerOptions {
   readonly authenticator: Authenticator;
   readonly receiver: OfferReceiver;
   readonly ledger: LedgerStore;
+  /** Names this process, which has a lease, in the tasks that it works on. */
+  readonly holder: string;
   readonly evidence: { readonly store: EvidenceStore; readonly secret: Uint8Array };
   /** Answers plain messages; without one they are refused in a sentence. */
   readonly executor?: AgentExecutor;
@@ -58,6 +61,13 @@ export interface NodeServerOptions {
 export interface NodeServer {
   /** @throws port_taken */
   listen(port: number, host: string): Promise<{ port: number }>;
+  /** Ends the tasks of these peers that a process of this agent left unfinished when it ended. */
+  endAbandonedTasks(peers: readonly { readonly tenant: string; readonly url: string }[]): Promise<void>;
+  /**
+   * Refuses messages from now on (503, try again), while cards, keys and evidence are still served to those who judge our offers.
+   * Resolves when no call and no execution is under way; streams may be.
+   */
+  drain(): Promise<void>;
   /** Stops listening, ends streams, and gives requests under way `graceMs` (2,000 by default). */
   close(graceMs?: number): Promise<void>;
 }
@@ -84,9 +94,10 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   const { limits, logger, ledger, receiver, evidence } = options;
   const url = normalizeAgentUrl(options.url);
   const base = new URL(url).pathname.replace(/\/$/, '');
+  const tasks = new LedgerTaskStore(ledger, url, options.holder);
   const handler = new LedgerRequestHandler({
     card: AgentCard.fromJSON(options.card),
-    tasks: new LedgerTaskStore(ledger, url),
+    tasks,
     receiver,
     executor: options.executor ?? refusingExecutor,
     logger,
@@ -96,7 +107,11 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   const gate = new AuthGate(options.authenticator, limits);
   const jsonRpc = createJsonRpcBinding(handler, limits);
   const rest = createRestBinding(handler, limits);
-  const routes = createPublicRoutes(options);
+  const health = async () => {
+    if (draining) throw new HoldfastError('busy');
+    return options.health();
+  };
+  const routes = createPublicRoutes({ ...options, health });
   const publicRoutes = new Map([
     [`${base}${AGENT_CARD_PATH}`, routes.serveCard],
     [`${base}${JWKS_PATH}`, routes.serveKeys],
@@ -105,6 +120,7 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   const allowedHosts = new Set([new URL(url).host]);
   const open = new Set<AbortController>();
   const responses = new Set<ServerResponse>();
+  let draining = false;
 
   function bindingOf(path: string): Binding {
     return path === `${base}${JSON_RPC_PATH}` ? 'json-rpc' : 'rest';
@@ -140,6 +156,10 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     const publicRoute = publicRoutes.get(target.path);
     if (publicRoute !== undefined && (request.method === 'GET' || request.method === 'HEAD')) {
       return publicRoute(request, response);
+    }
+    if (draining && request.method === 'POST') {
+      response.setHeader('connection', 'close');
+      throw new HoldfastError('busy');
     }
     const principal = await gate.admit(request.headers.authorization);
     note.agent = principal.agent;
@@ -227,6 +247,13 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
           resolve({ port: bound });
         });
       }),
+    async endAbandonedTasks(peers) {
+      for (const { tenant, url: peer } of peers) await tasks.endAbandoned(tenant, peer);
+    },
+    async drain() {
+      draining = true;
+      while (handler.busy || [...responses].some((response) => !isStream(response))) await pause(20);
+    },
     close: async (graceMs = 2_000) => {
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
@@ -240,6 +267,11 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
       clearTimeout(limit);
     },
   };
+}
+
+/** A stream lasts as long as its client wants; what it tells of is an execution, which is waited for. */
+function isStream(response: ServerResponse): boolean {
+  return String(response.getHeader('content-type')).startsWith('text/event-stream');
 }
 
 /** What the log line of a request says; never a query, which may be a secret. */

@@ -47,6 +47,11 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     this.#runner = new TaskRunner(options);
   }
 
+  /** Whether an execution is under way. */
+  get busy(): boolean {
+    return this.#runner.busy;
+  }
+
   async getAgentCard(): Promise<AgentCard> {
     return this.#options.card;
   }

@@ -34,8 +34,9 @@ export async function sendEvents<T>(
     await source.return();
     return;
   }
+  // Set by itself, so that it can still be read once the headers are out.
+  response.setHeader('content-type', 'text/event-stream');
   response.writeHead(200, {
-    'content-type': 'text/event-stream',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     'x-accel-buffering': 'no',

@@ -55,6 +55,10 @@ export class TaskRunner {
     this.#turns = new Turns(options.turnWaitMs);
   }
 
+  get busy(): boolean {
+    return this.#runs.size > 0;
+  }
+
   find(principal: Principal, taskId: string): TaskRun | undefined {
     return this.#runs.get(keyOf(principal, taskId));
   }

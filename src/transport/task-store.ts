@@ -1,6 +1,6 @@
 import type { Task as SdkTask } from '@a2a-js/sdk';
 import { TaskState, taskStateToJSON } from '@a2a-js/sdk';
-import { HoldfastError, isHoldfastError, newId, toUtc } from '../core/index.js';
+import { HoldfastError, isHoldfastError, toUtc } from '../core/index.js';
 import type { LedgerStore, TaskFilter, TaskRow } from '../ledger/index.js';
 import type { Task } from '../protocol/index.js';
 import type { Principal } from '../trust/index.js';
@@ -14,6 +14,8 @@ const ACTIVE: readonly string[] = [
   taskStateToJSON(TaskState.TASK_STATE_WORKING),
 ];
 
+const PAGE = 100;
+
 export interface StoredTask {
   readonly row: TaskRow;
   readonly task: SdkTask;
@@ -23,12 +25,13 @@ export interface StoredTask {
 export class LedgerTaskStore {
   readonly #ledger: LedgerStore;
   readonly #node: string;
-  readonly #run: string;
+  readonly #holder: string;
 
-  constructor(ledger: LedgerStore, nodeUrl: string) {
+  /** `holder` is this process, whose lease has begun before it writes any task: nobody then takes its tasks for abandoned. */
+  constructor(ledger: LedgerStore, nodeUrl: string, holder: string) {
     this.#ledger = ledger;
     this.#node = `${nodeUrl}#`;
-    this.#run = `${this.#node}${newId('run')}`;
+    this.#holder = holder;
   }
 
   /** `null` for an unknown task and for another peer's alike. */
@@ -60,12 +63,26 @@ export class LedgerTaskStore {
     return { tasks: await Promise.all(tasks.map((row) => this.#read(row))), total };
   }
 
+  /** Ends what processes that live no more have left unfinished of this peer's tasks, whether or not anybody reads them. */
+  async endAbandoned(tenant: string, peer: string): Promise<void> {
+    for (const state of ACTIVE) {
+      let after: TaskFilter['after'];
+      do {
+        const page = { tenant, peer, state, limit: PAGE, ...(after === undefined ? {} : { after }) };
+        // The rows as they were found say where the next page begins.
+        const { tasks } = await this.#ledger.listTasks(page);
+        for (const row of tasks) await this.#read(row);
+        after = tasks.length === PAGE ? tasks.at(-1) : undefined;
+      } while (after !== undefined);
+    }
+  }
+
   #columns(task: SdkTask): Pick<TaskRow, 'state' | 'statusAt' | 'task'> {
     const wire = taskToWire(task);
     return {
       state: wire.status.state,
       statusAt: wire.status.timestamp,
-      task: JSON.stringify({ ...wire, metadata: { ...wire.metadata, [RUN_KEY]: this.#run } }),
+      task: JSON.stringify({ ...wire, metadata: { ...wire.metadata, [RUN_KEY]: this.#holder } }),
     };
   }
 
@@ -74,11 +91,17 @@ export class LedgerTaskStore {
     const { [RUN_KEY]: run, ...metadata } = wire.metadata ?? {};
     const { metadata: _, ...rest } = wire;
     const task = taskFromWire(Object.keys(metadata).length === 0 ? rest : { ...rest, metadata });
-    const abandoned = typeof run === 'string' && run.startsWith(this.#node) && run !== this.#run;
-    return abandoned && ACTIVE.includes(row.state) ? this.#fail({ row, task }) : { row, task };
+    const abandoned = ACTIVE.includes(row.state) && typeof run === 'string' && (await this.#isDead(run));
+    return abandoned ? this.#fail({ row, task }) : { row, task };
   }
 
-  /** An earlier process of this node died while it worked on the task; nobody will finish it. */
+  /** Whether this is a process of the same agent that lives no more. */
+  async #isDead(run: string): Promise<boolean> {
+    if (!run.startsWith(this.#node) || run === this.#holder) return false;
+    return !(await this.#ledger.isAlive(run));
+  }
+
+  /** A process of this agent ended while it worked on the task; nobody will finish it. */
   async #fail(stored: StoredTask): Promise<StoredTask> {
     const { task } = stored;
     const message = agentText(

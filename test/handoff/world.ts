@@ -6,6 +6,8 @@ import { type CaseRef, DEFAULT_LIMITS, HoldfastError, silentLogger } from '../..
 import { createEnvelopeRegistry, envelopeV2, parseCaseFile } from '../../src/envelope/index.js';
 import { type EvidenceDownloader, type EvidenceStore, verifyEvidenceUrl } from '../../src/evidence/index.js';
 import {
+  createDelivery,
+  createLease,
   createReceiver,
   createSender,
   type HandOffInput,
@@ -72,6 +74,8 @@ async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
 export interface World {
   readonly ledger: LedgerStore;
   readonly sender: Sender;
+  /** Claims triage's open offers and goes on with them until they are decided; returns what became of them. */
+  takeUp(stop?: AbortSignal): Promise<string[]>;
   readonly receiver: OfferReceiver;
   readonly identities: { triage: NodeIdentity; billing: NodeIdentity };
   readonly evidence: { triage: EvidenceStore; billing: EvidenceStore; artifactId: string };
@@ -178,9 +182,30 @@ export async function createWorld(
       return wire.onSend ? wire.onSend(message, deliver) : deliver();
     },
   };
+  const lease = createLease({
+    ledger,
+    agent: TRIAGE,
+    logger: silentLogger,
+    leaseMs: 15_000,
+    beatMs: 5_000,
+  });
+  const delivery = createDelivery({
+    self: TRIAGE,
+    ledger,
+    lease,
+    peers: peersOfTriage,
+    keys,
+    client,
+    clock,
+    logger: silentLogger,
+    retryDelaysMs: options.retryDelaysMs ?? [1, 1],
+    backoffMs: [1, 5],
+    waitMs: 200,
+  });
   const sender = createSender({
     identity: identities.triage,
     ledger,
+    delivery,
     peers: peersOfTriage,
     keys,
     client,
@@ -188,13 +213,17 @@ export async function createWorld(
     evidence: { store: stores.triage, secret, urlTtlMs: 86_400_000 },
     limits: DEFAULT_LIMITS,
     clock,
-    logger: silentLogger,
     contract: (id) => (id === contract.id ? contract : null),
-    retryDelaysMs: options.retryDelaysMs ?? [1, 1],
   });
   return {
     ledger,
     sender,
+    async takeUp(stop = new AbortController().signal) {
+      const offers = await lease.claimOffers('default', 100);
+      await Promise.all(offers.map((offer) => delivery.pursue(offer, stop)));
+      const now = await Promise.all(offers.map(({ key }) => ledger.getOffer(key)));
+      return now.map((offer) => [offer?.ref.caseId, offer?.state].join(' '));
+    },
     receiver,
     identities,
     evidence: { ...stores, artifactId: artifact.artifactId },
@@ -236,6 +265,7 @@ export async function createWorld(
       aheadMs += ms;
     },
     async close() {
+      await lease.end();
       await ledger.close();
       await rm(dir, { recursive: true, force: true });
     },

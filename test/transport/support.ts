@@ -15,7 +15,12 @@ import type { OfferReceiver } from '../../src/handoff/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { EXTENSION_URI, envelopeMediaType, type Message, type Task } from '../../src/protocol/index.js';
 import { createMemoryLedger, openEvidenceFiles } from '../../src/storage/index.js';
-import { buildAgentCard, createNodeServer, type NodeServerOptions } from '../../src/transport/index.js';
+import {
+  buildAgentCard,
+  createNodeServer,
+  type NodeServer,
+  type NodeServerOptions,
+} from '../../src/transport/index.js';
 import type { Authenticator, NodeIdentity } from '../../src/trust/index.js';
 
 export const PEER = 'https://triage.example.com';
@@ -128,6 +133,7 @@ export interface TestNode {
   readonly logger: ReturnType<typeof recordingLogger>;
   readonly receiver: ReturnType<typeof scriptedReceiver>;
   readonly evidence: EvidenceStore;
+  readonly server: NodeServer;
   close(graceMs?: number): Promise<void>;
 }
 
@@ -135,24 +141,28 @@ type Overrides = Partial<Omit<NodeServerOptions, 'receiver' | 'logger' | 'url'>>
   receiver?: ReturnType<typeof scriptedReceiver>;
   path?: string;
   port?: number;
+  /** Where peers know the agent, when it is another process's address. */
+  agentUrl?: string;
 };
 
 export async function startNode(overrides: Overrides = {}): Promise<TestNode> {
-  const { path = '', port = await freePort(), receiver = scriptedReceiver(), ...rest } = overrides;
+  const { path = '', port = await freePort(), receiver = scriptedReceiver(), agentUrl, ...rest } = overrides;
   const url = `http://127.0.0.1:${port}${path}`;
+  const agent = agentUrl ?? url;
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-transport-'));
   const evidence = await openEvidenceFiles(folder);
   const logger = recordingLogger();
   const ledger = rest.ledger ?? createMemoryLedger();
   const server = createNodeServer({
-    url,
-    card: cardFor(url),
+    url: agent,
+    card: cardFor(agent),
     jwks: () => ({ keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }] }),
     authenticator: trustingAuthenticator,
     receiver,
     evidence: { store: evidence, secret: SECRET },
     limits: DEFAULT_LIMITS,
     health: async () => ({ ok: true }),
+    holder: `${agent}#${newId('run')}`,
     ...rest,
     ledger,
     logger,
@@ -162,7 +172,7 @@ export async function startNode(overrides: Overrides = {}): Promise<TestNode> {
     await server.close(graceMs);
     await rm(folder, { recursive: true, force: true });
   };
-  return { url, port, ledger, logger, receiver, evidence, close };
+  return { url, port, ledger, logger, receiver, evidence, server, close };
 }
 
 export function cardFor(url: string): JsonObject {

@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { createMemoryLedger, openSqliteLedger } from '../../src/storage/index.js';
 import { gate, type Script, scripted } from './executors.js';
-import { eventsIn, plainMessage, rest, rpc, until } from './support.js';
+import { eventsIn, PEER, plainMessage, rest, rpc, STRANGER, until } from './support.js';
 import { afterwards, nodes, openStream, send, start, startWith, stateOf } from './task-nodes.js';
 
 const {
@@ -317,6 +317,34 @@ describe.each([
       'urn:holdfast:run',
     );
     door.open();
+  });
+
+  test('a task of a process that lives is left to it, and one of a process that ended is ended though nobody reads it', async () => {
+    const ledger = await openLedger();
+    const door = gate();
+    const executor = scripted(async (turn) => {
+      turn.task();
+      await door.wait;
+      turn.status(COMPLETED);
+    });
+    const living = await start({ ledger, executor });
+    const holder = `${living.url}#run_1`;
+    await ledger.heartbeat(holder, 60_000);
+    const other = await start({ ledger, executor, holder, agentUrl: living.url });
+    const { task } = (await send(other, plainMessage(), { returnImmediately: true })).result;
+    const stored = async () => (await ledger.getTask('acme', PEER, task.id))?.state;
+    const peers = [{ tenant: 'acme', url: PEER }];
+    await living.server.endAbandonedTasks(peers);
+    expect(await stateOf(living, task.id)).toBe('TASK_STATE_WORKING');
+    await ledger.release(holder);
+    await living.server.endAbandonedTasks([{ tenant: 'acme', url: STRANGER }]);
+    expect(await stored()).toBe('TASK_STATE_WORKING');
+    await living.server.endAbandonedTasks(peers);
+    expect(await stored()).toBe('TASK_STATE_FAILED');
+    // The one that was thought dead was only slow: what is final stays so.
+    door.open();
+    await expect.poll(() => other.server.drain().then(() => true)).toBe(true);
+    expect(await stored()).toBe('TASK_STATE_FAILED');
   });
 
   test('a task canceled through another node stays canceled when the work is finished', async () => {

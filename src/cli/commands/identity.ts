@@ -4,9 +4,13 @@ import { printFields } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
 export function addIdentity(program: Command, session: Session): void {
-  leaf(program, 'identity', "print the agent's URL and the thumbprint of its key", [
-    'identity --dir triage',
-  ]).action((options: CommonOptions) =>
+  leaf(
+    program,
+    'identity',
+    "print the agent's URL and the thumbprint of its key",
+    ['identity --dir triage'],
+    { db: false },
+  ).action((options: CommonOptions) =>
     session.finish(options, async () => {
       const dir = session.dirOf(options);
       const { agent } = readConfig(dir);

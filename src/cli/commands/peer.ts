@@ -21,9 +21,15 @@ export function addPeerCommands(program: Command, session: Session): void {
     'the agents that handoffs are exchanged with',
     'peer list --dir triage',
   );
-  leaf(peer, 'add', 'add a peer to the configuration', [
-    'peer add --dir triage --url http://127.0.0.1:4200 --key <thumbprint> --contract refund-dispute/1 --skill billing',
-  ])
+  leaf(
+    peer,
+    'add',
+    'add a peer to the configuration',
+    [
+      'peer add --dir triage --url http://127.0.0.1:4200 --key <thumbprint> --contract refund-dispute/1 --skill billing',
+    ],
+    { db: false },
+  )
     .requiredOption('--url <url>', "the peer's URL, as its `holdfast identity` prints it")
     .requiredOption('--key <thumbprint>', "the thumbprint of the peer's key, from the same place")
     .requiredOption('--contract <id...>', 'contracts that may pass between both agents')
@@ -42,7 +48,7 @@ export function addPeerCommands(program: Command, session: Session): void {
         };
       }),
     );
-  leaf(peer, 'list', 'list the configured peers', ['peer list --dir triage']).action(
+  leaf(peer, 'list', 'list the configured peers', ['peer list --dir triage'], { db: false }).action(
     (options: CommonOptions) =>
       session.finish(options, async () => {
         const { peers } = readConfig(session.dirOf(options));

@@ -1,5 +1,6 @@
 /**
- * Who works on what, and which cases are closed until a person acts. Neither is history: a claim is gone with its holder's lease.
+ * Who works on what, and which cases are closed until a person acts. Neither is history: a claim is gone with its holder's lease, or
+ * with what it is of.
  * `id` in claims is `root sender handoff_id attempt` of an offer, or the id of a work item.
  */
 export const sql = `
@@ -16,6 +17,14 @@ CREATE TABLE claims (
   PRIMARY KEY (tenant, what, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX claims_by_holder ON claims (holder);
+
+CREATE TRIGGER offers_unclaimed AFTER UPDATE OF state ON offers
+WHEN NEW.state NOT IN ('intended', 'offered', 'in_doubt')
+BEGIN DELETE FROM claims WHERE tenant = NEW.tenant AND what = 'offer'
+  AND id = NEW.root || ' ' || NEW.sender || ' ' || NEW.handoff_id || ' ' || NEW.attempt; END;
+
+CREATE TRIGGER work_items_unclaimed AFTER UPDATE OF state ON work_items WHEN NEW.state <> 'open'
+BEGIN DELETE FROM claims WHERE tenant = NEW.tenant AND what = 'work' AND id = NEW.id; END;
 
 CREATE TABLE quarantines (
   tenant TEXT NOT NULL,

@@ -1,0 +1,227 @@
+import {
+  type AcceptanceKey,
+  type Clock,
+  ERROR_TABLE,
+  type ErrorCode,
+  HoldfastError,
+  isHoldfastError,
+  pause,
+} from '../core/index.js';
+import { faultPoint } from '../faults/index.js';
+import { claimIdOf, type OfferRow } from '../ledger/index.js';
+import { rejectionPart } from './answers.js';
+import { type ConcludeOptions, concludeFromLedger, concludeFromTask } from './conclude.js';
+import { Lanes } from './lanes.js';
+import type { Lease } from './lease.js';
+import type { HandOffResult } from './model.js';
+import type { PeerClient } from './port.js';
+
+export interface DeliveryOptions extends ConcludeOptions {
+  readonly self: string;
+  readonly client: PeerClient;
+  readonly lease: Lease;
+  readonly clock: Clock;
+  /** Waits between the tries of a caller who waits for the outcome, milliseconds; as many retries as there are entries. */
+  readonly retryDelaysMs: readonly number[];
+  /** The waits in the background grow from the first to the last of these, milliseconds. */
+  readonly backoffMs: readonly [first: number, last: number];
+  /** How long a caller waits for the outcome of what another process delivers, milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Brings stored offers to their end. An offer is delivered by one process at a time, which has claimed it. */
+export interface Delivery {
+  /** Sends a stored offer until something decides, or the caller has waited long enough. */
+  deliver(offer: OfferRow): Promise<HandOffResult>;
+  /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
+  resend(key: AcceptanceKey): Promise<HandOffResult>;
+  /** Closes an open offer in the ledger, or returns how it was decided. @throws offer_unknown */
+  withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
+  /** Goes on with an offer that this process has claimed until it is decided or `stop` is aborted. Never fails. */
+  pursue(offer: OfferRow, stop: AbortSignal): Promise<void>;
+  /** Resolves when nothing is being delivered. */
+  idle(): Promise<void>;
+}
+
+/** How many offers one peer is sent at the same time in the background; what waits for one peer holds up no other. */
+const LANES_PER_PEER = 4;
+const POLL_MS = 50;
+
+export function createDelivery(options: DeliveryOptions): Delivery {
+  const { ledger, lease, clock, logger, self } = options;
+  const peers = new Lanes();
+  const attempts = new Lanes();
+  const pursued = new Set<string>();
+  const underWay = new Set<Promise<unknown>>();
+  let turn = 0;
+
+  async function tracked<T>(work: Promise<T>): Promise<T> {
+    underWay.add(work);
+    try {
+      return await work;
+    } finally {
+      underWay.delete(work);
+    }
+  }
+
+  async function deliver({ key }: OfferRow): Promise<HandOffResult> {
+    // The dispatcher of this very process has it: this is one more of its tries, and it goes on afterwards.
+    if (pursued.has(claimIdOf(key))) return attempt(key);
+    faultPoint('S3.before_claim');
+    // At the same moment, so that a ledger can commit both at once. Refused where it was decided by now: the ledger says how.
+    const marking = ledger.markOffered(key);
+    marking.catch(() => undefined);
+    if (!(await lease.claimOffer(key))) return outcomeElsewhere(key);
+    faultPoint('S3.after_claim');
+    let decided = false;
+    try {
+      const result = await tryFor(key, marking);
+      decided = result.state !== 'open';
+      return result;
+    } finally {
+      // Not decided as far as this caller waits: from now on it is the dispatcher's.
+      if (!decided) await lease.release({ key });
+    }
+  }
+
+  async function tryFor(key: AcceptanceKey, marking: Promise<OfferRow>): Promise<HandOffResult> {
+    for (let tries = 0; ; tries++) {
+      const result = await send(key, tries === 0 ? marking : ledger.markOffered(key));
+      if (result.state !== 'open') return result;
+      const delayMs = canRetry(result.problem) ? options.retryDelaysMs[tries] : undefined;
+      if (delayMs === undefined) return result;
+      await pause(delayMs * (0.5 + Math.random()));
+    }
+  }
+
+  /** Somebody else delivers it: the ledger will say how it ends. */
+  async function outcomeElsewhere(key: AcceptanceKey): Promise<HandOffResult> {
+    const giveUpAt = performance.now() + options.waitMs;
+    for (;;) {
+      const offer = await reread(key);
+      const decided = await concludeFromLedger(offer, options);
+      if (decided) return decided;
+      if (performance.now() > giveUpAt) {
+        const reason = 'Another process of this agent is delivering the offer.';
+        return { state: 'open', offer, problem: 'busy', reason };
+      }
+      await pause(POLL_MS);
+    }
+  }
+
+  async function send(key: AcceptanceKey, marking: Promise<OfferRow>): Promise<HandOffResult> {
+    try {
+      const offer = await marking;
+      const task = await options.client.send(offer.toAgent, offer.message);
+      return await concludeFromTask(offer, task, options, withdraw);
+    } catch (error) {
+      if (!isHoldfastError(error)) throw error;
+      const offer = await reread(key);
+      const decided = await concludeFromLedger(offer, options);
+      if (decided) return decided;
+      const { handoffId, attempt } = key;
+      logger.warn({ handoff: handoffId, attempt, code: error.code }, 'offer not decided');
+      return { state: 'open', offer, problem: error.code, reason: error.message };
+    }
+  }
+
+  /** One try at finishing an open offer: look first, then close what is past its time, or send the identical bytes. */
+  function attempt(key: AcceptanceKey): Promise<HandOffResult> {
+    return attempts.run(claimIdOf(key), async () => {
+      const offer = await reread(key);
+      const decided = await concludeFromLedger(offer, options);
+      if (decided) return decided;
+      if (clock.now() > new Date(offer.acceptBy)) return voidOffer(key, 'past accept_by', true);
+      faultPoint('Q1.before_resend');
+      return send(key, ledger.markOffered(key));
+    });
+  }
+
+  async function pursue({ key, toAgent, acceptBy }: OfferRow, stop: AbortSignal): Promise<void> {
+    const id = claimIdOf(key);
+    if (pursued.has(id)) return;
+    pursued.add(id);
+    const lane = () => `${toAgent} ${turn++ % LANES_PER_PEER}`;
+    for (let tries = 0; !stop.aborted; tries++) {
+      const problem = await peers.run(lane(), async () => (stop.aborted ? 'busy' : problemOf(key)));
+      if (problem === null) break;
+      if (problem === 'case_quarantined') {
+        await lease.release({ key });
+        break;
+      }
+      const leftMs = Math.max(0, Date.parse(acceptBy) - clock.now().getTime());
+      await pause(Math.min(backoff(tries, problem), leftMs + options.backoffMs[0]), stop);
+    }
+    pursued.delete(id);
+  }
+
+  /** Why the offer is still open after one more try; `null` where it is decided. */
+  async function problemOf(key: AcceptanceKey): Promise<ErrorCode | null> {
+    const { handoffId, attempt: number } = key;
+    try {
+      const result = await attempt(key);
+      if (result.state === 'open') return result.problem;
+      logger.info({ handoff: handoffId, attempt: number, state: result.state }, 'open offer finished');
+      return null;
+    } catch (err) {
+      const code = isHoldfastError(err) ? err.code : 'internal';
+      logger.error({ handoff: handoffId, attempt: number, code, err }, 'an open offer could not be finished');
+      return code;
+    }
+  }
+
+  /** What only somebody's hand can mend is not tried often: it may be mended any time before `accept_by`. */
+  function backoff(tries: number, problem: ErrorCode): number {
+    const [first, last] = options.backoffMs;
+    const grown = canRetry(problem) ? Math.min(last, first * 2 ** Math.min(tries, 30)) : last;
+    return grown * (0.5 + Math.random() / 2);
+  }
+
+  async function reread(key: AcceptanceKey): Promise<OfferRow> {
+    const offer = await ledger.getOffer(key);
+    if (!offer)
+      throw new HoldfastError('offer_unknown', `There is no offer ${key.handoffId} attempt ${key.attempt}.`);
+    return offer;
+  }
+
+  async function resend(key: AcceptanceKey): Promise<HandOffResult> {
+    const offer = await reread(key);
+    return (await concludeFromLedger(offer, options)) ?? deliver(offer);
+  }
+
+  function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
+    return voidOffer(key, reason, false);
+  }
+
+  async function voidOffer(key: AcceptanceKey, reason: string, expired: boolean): Promise<HandOffResult> {
+    const { ref } = await reread(key);
+    const meaning = ERROR_TABLE.withdrawn.meaning;
+    faultPoint('W1.before_void');
+    await ledger.voidOffer({
+      key,
+      writer: self,
+      reason,
+      expired,
+      answer: JSON.stringify(rejectionPart({ code: 'withdrawn', reason: meaning }, { key, ref }, true)),
+    });
+    faultPoint('W1.after_void');
+    const offer = await reread(key);
+    const decided = await concludeFromLedger(offer, options);
+    if (!decided) throw new HoldfastError('internal', 'The offer is still open after it was voided.');
+    return decided;
+  }
+
+  return {
+    deliver: (offer) => tracked(deliver(offer)),
+    resend: (key) => tracked(resend(key)),
+    withdraw,
+    pursue: (offer, stop) => tracked(pursue(offer, stop)),
+    async idle() {
+      while (underWay.size > 0) await Promise.allSettled(underWay);
+    },
+  };
+}
+
+function canRetry(problem: ErrorCode): boolean {
+  return ERROR_TABLE[problem].retry === 'same';
+}

@@ -1,0 +1,126 @@
+import { type AcceptanceKey, isHoldfastError, type Logger, newId, pause } from '../core/index.js';
+import type { Claimed, LedgerStore, OfferRow, WorkItem } from '../ledger/index.js';
+
+export interface LeaseOptions {
+  readonly ledger: Pick<LedgerStore, 'heartbeat' | 'isAlive' | 'claimOffers' | 'claimWork' | 'release'>;
+  /** URL of the agent that this process acts for. */
+  readonly agent: string;
+  readonly logger: Logger;
+  /** How long this process counts as living after it last said so, milliseconds. */
+  readonly leaseMs: number;
+  /** How often it says so, milliseconds. */
+  readonly beatMs: number;
+}
+
+/** That this process lives, as the ledger knows it, and what it has claimed meanwhile. */
+export interface Lease {
+  /** Names this process, and no other or later one. */
+  readonly holder: string;
+  /** Aborted where the lease has run out: what was claimed under it may be another's by now. A new term has begun then. */
+  readonly term: AbortSignal;
+  /** Says for the first time that the process lives, and goes on saying it. */
+  begin(): Promise<void>;
+  claimOffers(tenant: string, limit: number): Promise<OfferRow[]>;
+  /** False where it is decided, or somebody who lives has it; this process too. */
+  claimOffer(key: AcceptanceKey): Promise<boolean>;
+  claimWork(tenant: string, limit: number): Promise<WorkItem[]>;
+  claimWorkItem(item: WorkItem): Promise<boolean>;
+  /** Gives back one claim. Never fails: at worst it goes with the lease. */
+  release(claimed: Claimed): Promise<void>;
+  /** Gives back everything; others can go on at once. */
+  end(): Promise<void>;
+}
+
+export function createLease({ ledger, agent, logger, leaseMs, beatMs }: LeaseOptions): Lease {
+  const holder = `${agent}#${newId('run')}`;
+  const ended = new AbortController();
+  let term = new AbortController();
+  let begun: Promise<void> | null = null;
+  let beating: Promise<void> = Promise.resolve();
+
+  async function goOn(): Promise<void> {
+    while (!ended.signal.aborted) {
+      await pause(beatMs, ended.signal);
+      if (ended.signal.aborted) return;
+      try {
+        await renew();
+      } catch (err) {
+        logger.warn({ code: codeOf(err), err }, 'the lease could not be renewed');
+      }
+    }
+  }
+
+  /** A process that slept too long, by a pause or a busy event loop, finds its claims gone and must not act on them. */
+  async function renew(): Promise<void> {
+    const lapsed = !(await ledger.isAlive(holder));
+    await ledger.heartbeat(holder, leaseMs);
+    if (!lapsed) return;
+    logger.warn({ leaseMs }, 'the lease had run out; others may have taken over what this process worked on');
+    const old = term;
+    term = new AbortController();
+    old.abort();
+  }
+
+  function begin(): Promise<void> {
+    begun ??= ledger.heartbeat(holder, leaseMs).then(
+      () => {
+        beating = goOn();
+      },
+      (error: unknown) => {
+        begun = null;
+        throw error;
+      },
+    );
+    return begun;
+  }
+
+  async function claim<T>(attempt: () => Promise<T[]>): Promise<T[]> {
+    await begin();
+    const found = await attempt();
+    if (found.length > 0 || (await ledger.isAlive(holder))) return found;
+    await renew();
+    return attempt();
+  }
+
+  return {
+    holder,
+    get term() {
+      return term.signal;
+    },
+    begin,
+    claimOffers: (tenant, limit) => claim(() => ledger.claimOffers({ tenant, agent, holder, limit })),
+    async claimOffer(key) {
+      const one = { tenant: key.tenant, agent, holder, limit: 1, key };
+      return (await claim(() => ledger.claimOffers(one))).length > 0;
+    },
+    claimWork: (tenant, limit) => claim(() => ledger.claimWork({ tenant, agent, holder, limit })),
+    async claimWorkItem({ ref, id }) {
+      const one = { tenant: ref.tenant, agent, holder, limit: 1, workId: id };
+      return (await claim(() => ledger.claimWork(one))).length > 0;
+    },
+    async release(claimed) {
+      try {
+        await ledger.release(holder, claimed);
+      } catch (err) {
+        logger.warn({ code: codeOf(err), err }, 'a claim could not be given back');
+      }
+    },
+    async end() {
+      ended.abort();
+      term.abort();
+      const started = begun;
+      if (started === null) return;
+      await started.catch(() => undefined);
+      await beating;
+      try {
+        await ledger.release(holder);
+      } catch (err) {
+        logger.warn({ code: codeOf(err), err }, 'the lease could not be given back');
+      }
+    },
+  };
+}
+
+function codeOf(error: unknown): string {
+  return isHoldfastError(error) ? error.code : 'internal';
+}

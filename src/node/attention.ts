@@ -1,0 +1,40 @@
+import type { Logger } from '../core/index.js';
+import type { AttentionItem, LedgerStore } from '../ledger/index.js';
+
+/** Of one tenant; what stands behind them is logged once they are settled. */
+const MAX_ITEMS = 1000;
+
+export interface AttentionLogParts {
+  readonly self: string;
+  readonly ledger: Pick<LedgerStore, 'listAttention'>;
+  readonly logger: Logger;
+}
+
+/** Logs once what only a person can settle; it stays in the list until somebody has. */
+export function attentionLog({ self, ledger, logger }: AttentionLogParts): (tenant: string) => Promise<void> {
+  const known = new Map<string, ReadonlySet<string>>();
+  return async (tenant) => {
+    const items = (await ledger.listAttention(tenant, MAX_ITEMS)).filter((item) => concerns(item, self));
+    const before = known.get(tenant);
+    for (const item of items) if (!before?.has(nameOf(item))) log(item, logger);
+    known.set(tenant, new Set(items.map(nameOf)));
+  };
+}
+
+/** Agents that share a ledger each speak of the effects that they started. */
+function concerns(item: AttentionItem, self: string): boolean {
+  return item.what === 'case_quarantined' || item.data.owner === self;
+}
+
+function nameOf({ what, ref, since, data }: AttentionItem): string {
+  return JSON.stringify([what, ref.root, ref.caseId, since, 'key' in data ? data.key : null]);
+}
+
+function log(item: AttentionItem, logger: Logger): void {
+  const fields = { case: item.ref.caseId, root: item.ref.root, since: item.since };
+  if (item.what === 'effect_unknown') {
+    logger.warn({ ...fields, key: item.data.key }, 'an effect is unknown; a person has to settle it');
+  } else {
+    logger.warn({ ...fields, reason: item.data.reason }, 'a case is quarantined; a person has to act');
+  }
+}

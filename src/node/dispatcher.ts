@@ -1,0 +1,82 @@
+import { isHoldfastError, type Logger, pause } from '../core/index.js';
+import { faultPoint } from '../faults/index.js';
+import type { Delivery, Lease, Worker } from '../handoff/index.js';
+import type { LedgerStore } from '../ledger/index.js';
+import { attentionLog } from './attention.js';
+
+export interface DispatcherParts {
+  readonly self: string;
+  readonly tenants: readonly string[];
+  readonly ledger: Pick<LedgerStore, 'listAttention'>;
+  readonly lease: Lease;
+  readonly delivery: Delivery;
+  readonly worker: Worker;
+  readonly logger: Logger;
+  readonly sweepMs: number;
+  /** Ends the A2A tasks of processes that live no more. */
+  endAbandonedTasks(): Promise<void>;
+}
+
+/** Offers claimed at once; more are claimed right after. */
+const BATCH = 100;
+
+/**
+ * Finishes what nobody who lives works on: open offers, accepted work and A2A tasks of a process that died, and what a caller here has
+ * given up waiting for. Any number of processes of an agent do this at the same time; what each works on it has claimed, so there is no
+ * leader, and nothing is done by two.
+ */
+export class Dispatcher {
+  readonly #parts: DispatcherParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Claims nothing more, and begins no further try. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { logger, sweepMs } = this.#parts;
+    const { signal } = this.#stopping;
+    const watch = attentionLog(this.#parts);
+    while (!signal.aborted) {
+      try {
+        for (const tenant of this.#parts.tenants) {
+          await this.#takeUp(tenant);
+          await watch(tenant);
+        }
+        await this.#parts.endAbandonedTasks();
+        faultPoint('N2.recovered');
+      } catch (err) {
+        const code = isHoldfastError(err) ? err.code : 'internal';
+        logger.error({ code, err }, 'what is left to do could not be looked up; the next look comes soon');
+      }
+      // Processes that started together need not look together.
+      await pause(sweepMs * (0.75 + Math.random() / 2), signal);
+    }
+  }
+
+  async #takeUp(tenant: string): Promise<void> {
+    const { lease, delivery, worker, logger } = this.#parts;
+    const { signal } = this.#stopping;
+    const work = await worker.resume(tenant);
+    let offers = 0;
+    for (let claimed = BATCH; claimed === BATCH && !signal.aborted; offers += claimed) {
+      const found = await lease.claimOffers(tenant, BATCH);
+      claimed = found.length;
+      // What was claimed counts for this term only.
+      const stop = AbortSignal.any([signal, lease.term]);
+      for (const offer of found) void delivery.pursue(offer, stop);
+    }
+    if (work + offers > 0) logger.info({ work, offers }, 'taken up');
+  }
+}

@@ -1,0 +1,23 @@
+/** How fast a process says that it lives, looks for what is left to do, and tries again; milliseconds. */
+export interface Pace {
+  /** How long a process counts as living after it last said so. */
+  readonly leaseMs: number;
+  readonly beatMs: number;
+  /** Between two looks at what nobody who lives works on. */
+  readonly sweepMs: number;
+  /** Waits before an open offer is sent again in the background: from, growing, to. */
+  readonly offerBackoffMs: readonly [first: number, last: number];
+  /** Waits before a handler that threw is run again; then its item is parked. */
+  readonly workRetriesMs: readonly number[];
+}
+
+export const DEFAULT_PACE: Pace = {
+  leaseMs: 15_000,
+  beatMs: 5_000,
+  sweepMs: 1_500,
+  offerBackoffMs: [500, 30_000],
+  workRetriesMs: [1_000, 5_000, 30_000, 120_000],
+};
+
+/** Between the tries of a caller who waits for the outcome, milliseconds. */
+export const CALLER_RETRIES_MS = [200, 1_000];
