@@ -1,11 +1,12 @@
 import { type ChainHead, chain } from '../../audit/index.js';
-import type { Change, CommandOf, RuleName, Ruling } from '../../ledger/index.js';
+import type { Change, Ruling } from '../../ledger/index.js';
 import { ofCase } from '../rows/cases.js';
 import { ofDecision } from '../rows/decisions.js';
 import { ofEffect } from '../rows/effects.js';
 import { ofGuard, ofKey, ofRef } from '../rows/keys.js';
 import { ofNote } from '../rows/notes.js';
 import { ofOffer } from '../rows/offers.js';
+import { ofQuarantine } from '../rows/quarantines.js';
 import { ofTask } from '../rows/tasks.js';
 import { ofWork } from '../rows/work.js';
 import type { Slice } from './slice.js';
@@ -53,6 +54,11 @@ const rows: {
   settle_effect: ({ guard, row }) => ['settle_effect', { ...ofEffect(row), ...ofGuard(guard) }],
   add_task: ({ row }) => ['add_task', ofTask(row)],
   save_task: ({ row }) => ['save_task', ofTask(row)],
+  keep_lease: ({ holder, until }) => ['keep_lease', { holder, until }],
+  end_lease: ({ holder }) => ['end_lease', { holder }],
+  claim: ({ row }) => ['claim', row],
+  unclaim: ({ row }) => ['unclaim', row],
+  quarantine: ({ row }) => ['quarantine', ofQuarantine(row)],
 };
 
 /** A ruling as one command of a batch; sent again it is the same to the letter, so that it finds itself where it was carried out. */
@@ -105,8 +111,8 @@ export function batchOf(commands: readonly Command[]): Readonly<Record<string, r
   const batch: Record<string, Columns[]> = {};
   for (const [n, { head, lists }] of commands.entries()) {
     for (const [list, row] of [['heads', head] as const, ...lists]) {
-      const rows = (batch[list] ??= []);
-      rows.push({ n, ...row });
+      batch[list] ??= [];
+      batch[list].push({ n, ...row });
     }
   }
   return batch;

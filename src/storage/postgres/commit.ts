@@ -57,13 +57,13 @@ export function committer(connections: Connections, { lanes, waiting, settleMs, 
   /** Until `deadline`, of `performance.now()`. @throws outcome_unknown */
   const settle = async (command: Command, cause: unknown): Promise<Outcome> => {
     const deadline = performance.now() + settleMs;
-    for (let conflicts = 0; performance.now() < deadline; await pause(50)) {
+    let conflicts = 0;
+    for (; performance.now() < deadline; await pause(50)) {
       try {
         const outcome = await alone(command);
         // What it met may be itself, which was still on its way; the next sending can see it.
-        if (outcome.status !== 'conflict' || command.newHead === null || (conflicts += 1) > 2) {
-          return { ...outcome, settled: true };
-        }
+        if (outcome.status === 'conflict' && command.newHead !== null && conflicts < 2) conflicts += 1;
+        else return { ...outcome, settled: true };
       } catch {
         // Still not known. Even that the server refuses to answer says nothing about what it did before.
       }

@@ -127,7 +127,7 @@ export function postgresEngine(
         await session.query(BEGIN);
         try {
           if (scope.ref !== undefined) await session.query(HOLD, caseOf(scope.ref));
-          const slice = await slices.loadIn(session, scope);
+          const slice = await slices.loadIn(session, scope, nowOf);
           const { ruling, write } = decide(name, command, slice);
           if (write !== null) {
             last = await commit.within(session, write);
@@ -157,10 +157,13 @@ export function postgresEngine(
     let scope = start;
     for (let cases = 0; ; cases += 1) {
       try {
-        return (await optimistic(name, command, scope)) ?? (await pessimistic(name, command, scope));
+        // What is claimed is locked first, so that others that claim pass over it.
+        const claims = scope.offers !== undefined || scope.items !== undefined;
+        const ruling = claims ? null : await optimistic(name, command, scope);
+        return ruling ?? (await pessimistic(name, command, scope));
       } catch (error) {
         if (!(error instanceof Elsewhere) || cases > 0) throw error;
-        scope = { ...scope, ref: error.ref };
+        scope = { ...scope, ref: error.ref, ...(scope.ref === undefined ? {} : { other: scope.ref }) };
       }
     }
   };

@@ -1,14 +1,16 @@
 import type { CaseRef } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
-import type { LedgerReads, ReadName } from '../engine.js';
+import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
 import { caseTable } from './cases.js';
 import type { Connections } from './connection.js';
+import { effectTable } from './effects.js';
 import { isRolledBack } from './errors.js';
 import type { Ask } from './keys.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
+import { quarantineTable } from './quarantines.js';
 import { ofAttempt } from './scope.js';
 import type { Slice } from './slice.js';
 import type { Slices } from './slices.js';
@@ -45,6 +47,7 @@ export function questionsOf(
     return slice.queries(clock.of(slice));
   };
   const [audit, cases, kinds] = [auditTable(ask), caseTable(ask), kindTable(ask)];
+  const [effects, quarantines] = [effectTable(ask), quarantineTable(ask)];
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
   return {
     incarnation: async () => (await ask<{ value: string }>(INCARNATION))[0]?.value ?? '',
@@ -75,6 +78,15 @@ export function questionsOf(
     tasks: tasks.list,
     audit: audit.list,
     auditedCases: audit.cases,
+    auditHead: audit.head,
+    auditHash: audit.hash,
+    alive: async (holder) => {
+      const slice = await slices.load({ tenant: '', holder });
+      return slice.queries(clock.of(slice)).alive(holder);
+    },
+    quarantines: quarantines.list,
+    attention: async (tenant, limit) =>
+      attentionOf(await effects.unknown(tenant, clock.given(), limit), await quarantines.list(tenant), limit),
   };
 }
 

@@ -1,5 +1,5 @@
 import { type AcceptanceKey, type CaseRef, handoffIdOf } from '../../core/index.js';
-import type { CommandOf, RuleName } from '../../ledger/index.js';
+import type { CommandOf, OfferClaim, RuleName, WorkClaim } from '../../ledger/index.js';
 
 /** What the rule of a command may read: at most one case, one attempt, one kind, one work item and one task. */
 export interface Scope {
@@ -9,6 +9,11 @@ export interface Scope {
   readonly kind?: string;
   readonly workId?: string;
   readonly taskId?: string;
+  /** A second case, of which only is asked whether it is quarantined. */
+  readonly other?: CaseRef;
+  readonly holder?: string;
+  readonly offers?: OfferClaim;
+  readonly items?: WorkClaim;
 }
 
 const ofCase = ({ ref }: { readonly ref: CaseRef }): Scope => ({ tenant: ref.tenant, ref });
@@ -52,6 +57,11 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   settleWork: ({ ref, workId }) => ({ ...ofCase({ ref }), workId }),
   createTask: ofTask,
   saveTask: ofTask,
+  quarantine: ofCase,
+  heartbeat: ({ holder }) => ({ tenant: '', holder }),
+  release: ({ holder }) => ({ tenant: '', holder }),
+  claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),
+  claimWork: (claim) => ({ tenant: claim.tenant, holder: claim.holder, items: claim }),
 };
 
 export function scopeOf<N extends RuleName>(name: N, command: CommandOf<N>): Scope {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainHead } from '../../audit/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase } from '../../core/index.js';
-import type { Change, KindDefinition, LedgerView } from '../../ledger/index.js';
+import type { Change, KindDefinition, LedgerView, StoredOffer } from '../../ledger/index.js';
 import { carryOut, type LedgerQueries } from '../engine.js';
 import { queriesOf } from '../memory/queries.js';
 import { attemptKey, emptyState, handlersOf, refKey } from '../memory/state.js';
@@ -19,7 +19,11 @@ export interface SliceColumns {
   clock: string;
   seq: number | null;
   hash: string | null;
-  quarantined: boolean;
+  quarantined: boolean | null;
+  offer_quarantined: boolean | null;
+  decision_quarantined: boolean | null;
+  other_quarantined: boolean | null;
+  until: string | null;
   definition: string | null;
   revision: number | null;
   case: CaseColumns | null;
@@ -63,6 +67,8 @@ export class Slice {
   /** Attempts that were looked up, with the last one under their handoff id. */
   readonly #attempts = new Map<string, number>();
   readonly #items = new Set<string>();
+  /** Cases of which it was looked up whether they are quarantined. */
+  readonly #quarantined = new Map<string, boolean>();
   readonly #task: string | undefined;
   #clock = 0;
   #readAt = 0;
@@ -83,6 +89,9 @@ export class Slice {
     }
     for (const columns of row.open_work ?? []) this.#putWork(columns);
     if (row.open_offer !== null) this.#putOffer(row.open_offer);
+    if (scope.holder !== undefined && row.until !== null) {
+      tables.holders.put({ holder: scope.holder, until: row.until }, scope.holder);
+    }
     if (row.task !== null) tables.tasks.put(toTask(row.task), row.task.tenant, row.task.id);
     this.add(scope, row);
   }
@@ -103,10 +112,17 @@ export class Slice {
   add(scope: Scope, row: SliceColumns): void {
     this.#clock = Date.parse(row.clock);
     this.#readAt = performance.now();
-    if (row.offer !== null) this.#putOffer(row.offer);
+    this.#mark(scope.ref, row.quarantined);
+    this.#mark(scope.other, row.other_quarantined);
+    if (row.offer !== null) {
+      const { ref } = this.#putOffer(row.offer);
+      this.#mark(ref, row.offer_quarantined);
+    }
     if (row.decision !== null) {
       const decision = toDecision(row.decision);
-      this.#state.tables.decisions.put(decision, ...attemptKey(decision.key));
+      const { key, caseId } = decision;
+      this.#state.tables.decisions.put(decision, ...attemptKey(key));
+      this.#mark({ tenant: key.tenant, root: key.root, caseId }, row.decision_quarantined);
     }
     if (scope.key !== undefined) this.#attempts.set(idOf(scope.key), row.last ?? 0);
     if (row.item !== null) this.#putWork(row.item);
@@ -169,6 +185,14 @@ export class Slice {
       openWork: here(queries.openWork),
       work: queries.work,
       task: queries.task,
+      quarantined: (ref) => {
+        const found = this.#quarantined.get(JSON.stringify(refKey(ref)));
+        if (found === undefined) throw new Elsewhere(ref);
+        return found;
+      },
+      alive: queries.alive,
+      freeOffers: queries.freeOffers,
+      freeWork: queries.freeWork,
     };
   }
 
@@ -181,9 +205,20 @@ export class Slice {
     return 0;
   }
 
-  #putOffer(columns: OfferColumns): void {
+  /** What can be claimed, for a command that claims. */
+  offerFree(offers: readonly OfferColumns[], items: readonly WorkColumns[]): void {
+    for (const columns of offers) this.#putOffer(columns);
+    for (const columns of items) this.#putWork(columns);
+  }
+
+  #mark(ref: CaseRef | undefined, quarantined: boolean | null): void {
+    if (ref !== undefined) this.#quarantined.set(JSON.stringify(refKey(ref)), quarantined ?? false);
+  }
+
+  #putOffer(columns: OfferColumns): StoredOffer {
     const offer = toOffer(columns);
     this.#state.tables.offers.put(offer, ...attemptKey(offer.key));
+    return offer;
   }
 
   #putWork(columns: WorkColumns): void {

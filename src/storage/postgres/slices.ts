@@ -1,6 +1,7 @@
 import { refKey } from '../memory/state.js';
 import { batcher } from './batches.js';
 import type { Command } from './changes.js';
+import { freeOffers, freeWork } from './claims.js';
 import type { Connections, Session } from './connection.js';
 import type { Scope } from './scope.js';
 import { Slice, type SliceColumns } from './slice.js';
@@ -35,10 +36,14 @@ export class Slices {
     return this.#keep(scope, await this.#load(scope));
   }
 
-  /** The same inside a transaction that holds the case. */
-  async loadIn(session: Session, scope: Scope): Promise<Slice> {
+  /** The same inside a transaction, which holds the case, or what can be claimed. */
+  async loadIn(session: Session, scope: Scope, nowOf: (slice: Slice) => Date): Promise<Slice> {
     const [row] = await ask(session, [scope]);
-    return new Slice(scope, row as SliceColumns);
+    const slice = new Slice(scope, row as SliceColumns);
+    if (scope.offers !== undefined)
+      slice.offerFree(await freeOffers(session, scope.offers, nowOf(slice)), []);
+    if (scope.items !== undefined) slice.offerFree([], await freeWork(session, scope.items, nowOf(slice)));
+    return slice;
   }
 
   /** The slice after its changes were committed is the best guess at what comes next. */
@@ -78,7 +83,7 @@ export class Slices {
 }
 
 async function ask(session: Session, scopes: readonly Scope[]): Promise<SliceColumns[]> {
-  const asked = scopes.map(({ tenant, ref, key, kind, workId, taskId }, n) => ({
+  const asked = scopes.map(({ tenant, ref, key, kind, workId, taskId, other, holder }, n) => ({
     n,
     tenant,
     root: ref?.root,
@@ -93,6 +98,9 @@ async function ask(session: Session, scopes: readonly Scope[]): Promise<SliceCol
     kind,
     work_id: workId,
     task_id: taskId,
+    other_root: other?.root,
+    other_case_id: other?.caseId,
+    holder,
   }));
   const rows = await session.query<SliceColumns>(SLICES, [encodeJson({ asked })]);
   return rows.sort((a, b) => a.n - b.n);

@@ -5,22 +5,20 @@
 
 /** A text as a parameter. */
 export function encodeText(text: string): string {
-  return text.replace(/[\0\u0001]/g, (char) => `\u0001${char === '\0' ? '0' : '1'}`);
+  return text.replaceAll('\u0001', '\u00011').replaceAll('\0', '\u00010');
 }
 
 /** A text as it was before it was a parameter. */
 export function decodeText(text: string): string {
-  return text.includes('\u0001')
-    ? text.replace(/\u0001([01])/g, (_, digit) => (digit === '0' ? '\0' : '\u0001'))
-    : text;
+  return text.replaceAll('\u00010', '\0').replaceAll('\u00011', '\u0001');
 }
 
 /** A value as JSON whose strings are encoded texts. */
 export function encodeJson(value: unknown): string {
   const json = JSON.stringify(value);
   if (!/\\u(?:000[01]|d)/.test(json)) return json;
-  return json.replace(/\\(?:u000([01])|(ud[89a-f][0-9a-f]{2})|[^])/g, (escape, digit, half) =>
-    half !== undefined ? '\\ufffd' : digit !== undefined ? `\\u0001${digit}` : escape,
+  return json.replace(/\\(?:u000([01])|(ud[89a-f][0-9a-f]{2})|[\s\S])/g, (found, digit, half) =>
+    half !== undefined ? '\\ufffd' : digit !== undefined ? `\\u0001${digit}` : found,
   );
 }
 

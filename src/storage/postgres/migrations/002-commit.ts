@@ -282,7 +282,8 @@ END $$;
 
 -- What the rules may read of each case that is asked for, all in one look.
 CREATE FUNCTION holdfast.slices(batch jsonb)
-RETURNS TABLE (n int, clock text, seq bigint, hash text, quarantined boolean, definition text, revision bigint,
+RETURNS TABLE (n int, clock text, seq bigint, hash text, quarantined boolean, offer_quarantined boolean,
+  decision_quarantined boolean, other_quarantined boolean, until text, definition text, revision bigint,
   "case" json, open_offer json, open_work json, effects json, offer json, decision json, last int, item json, task json)
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -293,6 +294,13 @@ BEGIN
   RETURN QUERY SELECT r.n, to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     h.seq, h.hash,
     EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE ${same(REF, 'q', 'r')}),
+    (SELECT EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE ${same(REF, 'q', 'o')})
+      FROM holdfast.offers o WHERE ${same(KEY, 'o', 'r')}),
+    (SELECT EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE ${same(REF, 'q', 'd')})
+      FROM holdfast.decisions d WHERE ${same(KEY, 'd', 'r')}),
+    EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE q.tenant = r.tenant AND q.root = r.other_root
+      AND q.case_id = r.other_case_id),
+    (SELECT h.until FROM holdfast.holders h WHERE h.holder = r.holder),
     k.definition, k.revision,
     CASE WHEN c.tenant IS NOT NULL THEN row_to_json(c) END,
     (SELECT row_to_json(o) FROM holdfast.offers o WHERE ${same(REF, 'o', 'r')}
@@ -306,7 +314,7 @@ BEGIN
       (SELECT max(d.attempt) FROM holdfast.decisions d WHERE ${same('tenant root sender handoff_id', 'd', 'r')})),
     (SELECT row_to_json(w) FROM holdfast.work_items w WHERE w.tenant = r.tenant AND w.id = r.work_id),
     (SELECT row_to_json(t) FROM holdfast.tasks t WHERE t.tenant = r.tenant AND t.id = r.task_id)
-  FROM ${rows('asked', `n ${REF} sender handoff_id attempt kind work_id task_id`)}
+  FROM ${rows('asked', `n ${REF} sender handoff_id attempt kind work_id task_id other_root other_case_id holder`)}
   LEFT JOIN holdfast.cases c ON ${same(REF, 'c', 'r')}
   LEFT JOIN holdfast.audit_heads h ON ${same(REF, 'h', 'r')}
   LEFT JOIN holdfast.kinds k ON k.tenant = r.tenant AND k.kind = coalesce(c.kind, r.kind);
