@@ -1,11 +1,15 @@
 import { httpOnSqlite } from './http.js';
+import { acceptOnPostgres } from './postgres-accept.js';
 import { render, type Section } from './report.js';
+import { slowDisk } from './slow-disk.js';
 import { acceptOnSqlite } from './sqlite-accept.js';
 
 /** In the order in which they run. Each ends by itself, in a bounded number of steps and of seconds. */
 const BENCHMARKS: Readonly<Record<string, () => Promise<Section>>> = {
   'accept-sqlite': acceptOnSqlite,
   'http-sqlite': httpOnSqlite,
+  'accept-postgres': acceptOnPostgres,
+  'slow-disk': slowDisk,
 };
 
 const words = process.argv.slice(2);

@@ -6,7 +6,7 @@ import type { Finding } from '../care/inspection.js';
 import { LEDGER_TABLES, type LedgerTable } from '../care/tables.js';
 import { assertOurs } from './connection.js';
 import { sqliteCode, toHoldfastError } from './errors.js';
-import { ofRef, type RefColumns, toRef } from './keys.js';
+import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { inspectSqlite } from './topology.js';
 
