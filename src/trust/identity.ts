@@ -1,5 +1,6 @@
+import { createPrivateKey, sign } from 'node:crypto';
 import {
-  CompactSign,
+  base64url,
   type CryptoKey,
   calculateJwkThumbprint,
   exportJWK,
@@ -39,6 +40,10 @@ export async function createNodeIdentity(options: {
   const publicJwk: JWK = { kty, crv, x };
   const thumbprint = await calculateJwkThumbprint(publicJwk, 'sha256');
   const key = (await importJWK({ kty, crv, x, d }, 'EdDSA')) as CryptoKey;
+  const receiptKey = createPrivateKey({ key: { kty, crv, x, d }, format: 'jwk' });
+  const receiptHeader = base64url.encode(
+    JSON.stringify({ alg: 'EdDSA', kid: thumbprint, typ: RECEIPT_TYPE }),
+  );
   const tokens = new Map<string, { token: string; renewAt: number }>();
 
   return {
@@ -61,9 +66,10 @@ export async function createNodeIdentity(options: {
       tokens.set(audience, { token, renewAt: now + TOKEN_LIFETIME_SECONDS - RENEW_BEFORE_SECONDS });
       return token;
     },
-    signReceipt: (claims) =>
-      new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
-        .setProtectedHeader({ alg: 'EdDSA', kid: thumbprint, typ: RECEIPT_TYPE })
-        .sign(key),
+    async signReceipt(claims) {
+      // Here and now: to hand so short a piece of work to the thread pool and back costs more than twice the signature.
+      const input = `${receiptHeader}.${base64url.encode(JSON.stringify(claims))}`;
+      return `${input}.${base64url.encode(sign(null, Buffer.from(input), receiptKey))}`;
+    },
   };
 }
