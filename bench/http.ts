@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Child, cpuMsOf, startChild } from './children.js';
+import { cpuMsOf, startChild } from './children.js';
 import { Connection, requestBytes } from './http-load.js';
 import { type Bounds, drive } from './measure.js';
 import { type BenchSender, filledSqlite, freeUrl, startNode, startSender, workFolder } from './nodes.js';
@@ -111,10 +111,24 @@ export function offersNeeded(levels = LEVELS, bounds = BOUNDS): number {
   return WARM_UP + levels.reduce((sum, inFlight) => sum + countFor(inFlight, bounds), 0);
 }
 
+/** The bare SDK in a process of its own. It keeps nothing, so it can be sent the same offers again. */
+export async function startBareSdk(
+  offers: readonly PreparedOffer[],
+): Promise<Subject & { stop(): Promise<void> }> {
+  const child = await startChild(process.execPath, [SDK_SERVER]);
+  return {
+    what: BARE_SDK,
+    url: child.ready,
+    pid: child.pid,
+    next: async (count) => sendRequests(offers.slice(0, count), child.ready, 'none'),
+    stop: () => child.stop(),
+  };
+}
+
 export async function httpOnSqlite(): Promise<Section> {
   const folder = workFolder();
   const sender = await startSender();
-  const children: Child[] = [];
+  const children: { stop(): Promise<void> }[] = [];
   try {
     const url = await freeUrl();
     const file = join(folder.path, 'ledger.db');
@@ -123,15 +137,8 @@ export async function httpOnSqlite(): Promise<Section> {
     );
     const node = await startNode({ dir: join(folder.path, 'billing'), url, ledger: file, sender });
     children.push(node);
-    const sdk = await startChild(process.execPath, [SDK_SERVER]);
-    children.push(sdk);
-    // The bare SDK keeps nothing, so it can be sent the same offers again.
-    const bare: Subject = {
-      what: BARE_SDK,
-      url: sdk.ready,
-      pid: sdk.pid,
-      next: async (count) => sendRequests(offers.slice(0, count), sdk.ready, 'none'),
-    };
+    const bare = await startBareSdk(offers);
+    children.push(bare);
     const rows = await compare([nodeSubject(HOLDFAST_SQLITE, { url, pid: node.pid }, sender, offers), bare]);
     const [ours, theirs] = [rateIn(rows, HOLDFAST_SQLITE, 64), rateIn(rows, BARE_SDK, 64)];
     return {

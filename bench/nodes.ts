@@ -80,20 +80,21 @@ export async function freeUrl(): Promise<string> {
 /** A real node, `holdfast serve` in a process of its own, that takes offers of the sender. */
 export async function startNode(options: {
   readonly dir: string;
+  /** Its identity: what peers sign their tokens for. */
   readonly url: string;
+  /** Where it listens, if that is another address. */
+  readonly at?: string;
   /** A file or a database URL. */
   readonly ledger: string;
   readonly sender: BenchSender;
-  /** What runs it, instead of node alone: a tracer or a profiler. */
-  readonly wrapper?: readonly string[];
 }): Promise<Child> {
-  const { dir, url, ledger, sender, wrapper = [] } = options;
+  const { dir, url, at = url, ledger, sender } = options;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const config = {
     agent: 'billing',
     url,
     ledger,
-    listen: { port: Number(new URL(url).port) },
+    listen: { port: Number(new URL(at).port) },
     contracts: [CONTRACT_MODULE],
     receives: [CONTRACT],
     peers: [{ url: sender.url, key: sender.thumbprint, contracts: [CONTRACT], skills: [SKILL] }],
@@ -112,8 +113,7 @@ export async function startNode(options: {
   writeFileSync(join(dir, 'holdfast.yaml'), JSON.stringify(config));
   const profile = process.env.HOLDFAST_BENCH_PROFILE;
   const profiled = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const [command = process.execPath, ...before] = [...wrapper, process.execPath, ...profiled];
-  return startChild(command, [...before, COMMAND, 'serve', '--dir', dir, '--json'], {
+  return startChild(process.execPath, [...profiled, COMMAND, 'serve', '--dir', dir, '--json'], {
     isReady: (line) => line.startsWith('{') && line.includes('"thumbprint"'),
   });
 }

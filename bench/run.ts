@@ -1,5 +1,7 @@
+import { growth } from './growth.js';
 import { httpOnSqlite } from './http.js';
 import { acceptOnPostgres } from './postgres-accept.js';
+import { httpOnPostgres, threeNodes } from './postgres-http.js';
 import { render, type Section } from './report.js';
 import { slowDisk } from './slow-disk.js';
 import { acceptOnSqlite } from './sqlite-accept.js';
@@ -9,7 +11,10 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Section>>> = {
   'accept-sqlite': acceptOnSqlite,
   'http-sqlite': httpOnSqlite,
   'accept-postgres': acceptOnPostgres,
+  'http-postgres': httpOnPostgres,
+  'three-nodes': threeNodes,
   'slow-disk': slowDisk,
+  growth,
 };
 
 const words = process.argv.slice(2);
