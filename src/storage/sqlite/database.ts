@@ -4,9 +4,9 @@ import { type CaseRef, HoldfastError } from '../../core/index.js';
 import type { LedgerDatabase, Row } from '../care/database.js';
 import type { Finding } from '../care/inspection.js';
 import { LEDGER_TABLES, type LedgerTable } from '../care/tables.js';
+import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { assertOurs } from './connection.js';
 import { sqliteCode, toHoldfastError } from './errors.js';
-import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { inspectSqlite } from './topology.js';
 
