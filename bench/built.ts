@@ -3,6 +3,7 @@ import type * as Audit from '../src/audit/index.js';
 import type { Contract } from '../src/contract/index.js';
 import type * as Core from '../src/core/index.js';
 import type * as EnvelopeRoom from '../src/envelope/index.js';
+import type * as Holdfast from '../src/index.js';
 import type * as Storage from '../src/storage/index.js';
 import type * as Trust from '../src/trust/index.js';
 
@@ -11,14 +12,16 @@ import type * as Trust from '../src/trust/index.js';
  * to every function. The types come from `src/`, so that checking needs no build.
  */
 async function room<T>(name: string): Promise<T> {
-  return import(new URL(`../dist/${name}/index.js`, import.meta.url).href);
+  return import(new URL(`../dist/${name}index.js`, import.meta.url).href);
 }
 
-export const audit = await room<typeof Audit>('audit');
-export const core = await room<typeof Core>('core');
-export const envelope = await room<typeof EnvelopeRoom>('envelope');
-export const storage = await room<typeof Storage>('storage');
-export const trust = await room<typeof Trust>('trust');
+export const audit = await room<typeof Audit>('audit/');
+export const core = await room<typeof Core>('core/');
+export const envelope = await room<typeof EnvelopeRoom>('envelope/');
+/** The public door. */
+export const holdfast = await room<typeof Holdfast>('');
+export const storage = await room<typeof Storage>('storage/');
+export const trust = await room<typeof Trust>('trust/');
 
 /** The module of the contract under which the cases of these benchmarks are handed over. */
 export const CONTRACT_MODULE = fileURLToPath(new URL('servers/contract.mjs', import.meta.url));

@@ -9,7 +9,7 @@ import { type Row, rateIn, type Section } from './report.js';
 
 const SDK_SERVER = fileURLToPath(new URL('servers/sdk.mjs', import.meta.url));
 const LEVELS = [1, 16, 64];
-const BOUNDS: Bounds = { maxCount: 12_000, maxMs: 4_000 };
+const BOUNDS: Bounds = { maxCount: 9_000, maxMs: 3_000 };
 const WARM_UP = 1_500;
 
 export const HOLDFAST_SQLITE = 'Holdfast over HTTP, SQLite';
@@ -128,7 +128,7 @@ export async function startBareSdk(
 export async function httpOnSqlite(): Promise<Section> {
   const folder = workFolder();
   const sender = await startSender();
-  const children: { stop(): Promise<void> }[] = [];
+  const running: { stop(): Promise<void> }[] = [];
   try {
     const url = await freeUrl();
     const file = join(folder.path, 'ledger.db');
@@ -136,9 +136,9 @@ export async function httpOnSqlite(): Promise<Section> {
       prepareOffers(ledger, { sender: sender.url, receiver: url }, offersNeeded()),
     );
     const node = await startNode({ dir: join(folder.path, 'billing'), url, ledger: file, sender });
-    children.push(node);
+    running.push(node);
     const bare = await startBareSdk(offers);
-    children.push(bare);
+    running.push(bare);
     const rows = await compare([nodeSubject(HOLDFAST_SQLITE, { url, pid: node.pid }, sender, offers), bare]);
     const [ours, theirs] = [rateIn(rows, HOLDFAST_SQLITE, 64), rateIn(rows, BARE_SDK, 64)];
     return {
@@ -161,7 +161,7 @@ export async function httpOnSqlite(): Promise<Section> {
       notes: [],
     };
   } finally {
-    for (const child of children) await child.stop();
+    for (const each of running) await each.stop();
     await sender.close();
     folder.remove();
   }

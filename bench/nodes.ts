@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { LedgerStore } from '../src/ledger/index.js';
 import { CONTRACT_MODULE, core, storage, trust } from './built.js';
 import { type Child, startChild } from './children.js';
-import { CONTRACT, KIND, SKILL } from './offers.js';
+import { CONTRACT, KIND, kindConfig, SKILL } from './offers.js';
 
 const COMMAND = fileURLToPath(new URL('../bin/holdfast.js', import.meta.url));
 
@@ -86,7 +86,7 @@ export async function startNode(options: {
   readonly at?: string;
   /** A file or a database URL. */
   readonly ledger: string;
-  readonly sender: BenchSender;
+  readonly sender: Pick<BenchSender, 'url' | 'thumbprint'>;
 }): Promise<Child> {
   const { dir, url, at = url, ledger, sender } = options;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -99,11 +99,7 @@ export async function startNode(options: {
     receives: [CONTRACT],
     peers: [{ url: sender.url, key: sender.thumbprint, contracts: [CONTRACT], skills: [SKILL] }],
     kinds: {
-      [KIND]: {
-        system_of_record: 'payments',
-        contracts: [CONTRACT],
-        policy: { caps: { refund: '100.00 EUR' }, operations: { '*': ['refund'] } },
-      },
+      [KIND]: kindConfig,
     },
     network: { loopback: [new URL(sender.url).host] },
     // The load of this benchmark comes from one peer.

@@ -7,7 +7,13 @@ export const CONTRACT = 'double-charge/1';
 export const SKILL = 'billing';
 export const KIND = 'refund';
 
-export const kindDefinition: KindDefinition = {
+/** The same kind as a node's configuration names it, and as the ledger keeps it. */
+export const kindConfig = {
+  system_of_record: 'payments',
+  contracts: [CONTRACT],
+  policy: { caps: { refund: '100.00 EUR' }, operations: { '*': ['refund'] } },
+};
+const kindDefinition: KindDefinition = {
   kind: KIND,
   systemOfRecord: 'payments',
   mode: 'shared',
@@ -41,10 +47,10 @@ function paymentOf(id: string, createdAt: string) {
   return { id, amount: '49.00', currency: 'EUR', method: 'card', created_at: createdAt };
 }
 
-/** About 2 KB: a refund of a double charge, as the guide shows it. */
-async function template({ sender, receiver }: Parties, incarnation: string, acceptBy: string) {
-  const caseFile = {
-    case_id: 'TEMPLATE',
+/** What the sender's agent knows of the case; its envelope has about 2 KB. */
+export function caseFileOf(caseId: string) {
+  return {
+    case_id: caseId,
     kind: KIND,
     goal: 'Refund one of two identical charges',
     done: ["Customer's account verified", 'Two charges of 49.00 EUR found, 40 seconds apart'],
@@ -79,9 +85,12 @@ async function template({ sender, receiver }: Parties, incarnation: string, acce
       caps: { refund: { amount: '100.00', currency: 'EUR' } },
     },
   };
+}
+
+async function template({ sender, receiver }: Parties, incarnation: string, acceptBy: string) {
   const { envelope } = await envelopes.buildEnvelope({
     contract: benchContract,
-    caseFile: envelopes.checkCaseFile(caseFile),
+    caseFile: envelopes.checkCaseFile(caseFileOf('TEMPLATE')),
     root: sender,
     incarnation,
     handoff_id: 'TEMPLATE:2',

@@ -12,8 +12,8 @@ import { type Row, rateIn, type Section } from './report.js';
 
 const PARTIES = { sender: 'http://127.0.0.1:4101', receiver: 'http://127.0.0.1:4102' };
 const LEVELS = [1, 16, 32, 64];
-const BOUNDS: Bounds = { maxCount: 3_200, maxMs: 5_000 };
-const WARM_UP = 300;
+const BOUNDS: Bounds = { maxCount: 1_600, maxMs: 5_000 };
+const WARM_UP = 200;
 const LIBRARY = 'ledger.accept, PostgreSQL';
 const STATEMENT = 'SELECT * FROM holdfast.commit(NULL, true, $1)';
 
@@ -111,7 +111,7 @@ export async function acceptOnPostgres(): Promise<Section> {
     );
     const rows: Row[] = [];
     for (const inFlight of LEVELS) {
-      const count = inFlight === 1 ? 800 : BOUNDS.maxCount;
+      const count = inFlight === 1 ? 400 : BOUNDS.maxCount;
       const raw = await copyDatabase(server, url, `raw_${inFlight}`);
       const rate = hasPgbench
         ? await runPgbench(raw, folder.path, inFlight, sent.slice(0, count))

@@ -1,18 +1,28 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { startPostgres } from '../test/postgres/server.js';
+import { filledPostgres, startDatabase } from './databases.js';
 import { compare, HOLDFAST_SQLITE, nodeSubject, offersNeeded, type Subject } from './http.js';
 import { filledSqlite, freeUrl, startNode, startSender, workFolder } from './nodes.js';
 import { prepareOffers } from './offers.js';
 import { installPeers, type Peer, startDbos, startPgBoss, startRestate, startSdkStore } from './peers.js';
+import { HOLDFAST_POSTGRES } from './postgres-http.js';
 import { type Aim, type Row, rateIn, render, type Section } from './report.js';
+import { measureWhole } from './whole.js';
 
-const BOUNDS = { maxCount: 6_000, maxMs: 4_000 };
+const BOUNDS = { maxCount: 4_000, maxMs: 3_000 };
 const LEVELS = [1, 16, 64];
 
 /** Aim: how many times as fast as this row of the peers, at 64 in flight. */
+const WHOLE_SQLITE = 'Holdfast, the whole path, SQLite';
+const WHOLE_POSTGRES = 'Holdfast, the whole path, PostgreSQL';
 const AIMS: readonly [ours: string, theirs: string, wanted: number][] = [
   [HOLDFAST_SQLITE, 'SDK with its SQLite store', 8],
+  [HOLDFAST_POSTGRES, 'SDK with its PostgreSQL store', 4],
+  [HOLDFAST_POSTGRES, 'Restate 1.7, two partitions', 3],
+  [HOLDFAST_POSTGRES, 'pg-boss 10, woken', 3],
+  [HOLDFAST_POSTGRES, 'DBOS 5, one step', 10],
+  [WHOLE_SQLITE, 'Restate 1.7, two objects', 8],
+  [WHOLE_SQLITE, 'DBOS 5, three steps', 10],
 ];
 
 async function main(stops: (() => Promise<void>)[]): Promise<Section> {
@@ -20,19 +30,41 @@ async function main(stops: (() => Promise<void>)[]): Promise<Section> {
   stops.push(async () => folder.remove());
   const sender = await startSender();
   stops.push(() => sender.close());
-  const postgres = await startPostgres({ settings: { shared_buffers: '256MB' } });
+  const postgres = await startDatabase();
   stops.push(() => postgres.remove());
   const notes: string[] = [];
   const subjects: Subject[] = [];
+  const wholes: Subject[] = [];
 
-  const url = await freeUrl();
+  const needed = offersNeeded(LEVELS, BOUNDS);
+  const [url, postgresUrl] = [await freeUrl(), await freeUrl()];
   const file = join(folder.path, 'ledger.db');
   const offers = await filledSqlite(file, (ledger) =>
-    prepareOffers(ledger, { sender: sender.url, receiver: url }, offersNeeded(LEVELS, BOUNDS)),
+    prepareOffers(ledger, { sender: sender.url, receiver: url }, needed),
   );
   const node = await startNode({ dir: join(folder.path, 'billing'), url, ledger: file, sender });
   stops.push(() => node.stop());
   subjects.push(nodeSubject(HOLDFAST_SQLITE, { url, pid: node.pid }, sender, offers));
+
+  const onPostgres = await filledPostgres(postgres, (ledger) =>
+    prepareOffers(ledger, { sender: sender.url, receiver: postgresUrl }, needed),
+  );
+  const second = await startNode({
+    dir: join(folder.path, 'billing-postgres'),
+    url: postgresUrl,
+    ledger: onPostgres.url,
+    sender,
+  });
+  stops.push(() => second.stop());
+  subjects.push(
+    nodeSubject(HOLDFAST_POSTGRES, { url: postgresUrl, pid: second.pid }, sender, onPostgres.filled),
+  );
+  // Peers make no use of a ledger: to them the same offers under other case ids are new ones.
+  const wholeOffers = offers.map(({ ref, key, ...rest }) => ({
+    ...rest,
+    ref: { ...ref, caseId: `W-${ref.caseId}` },
+    key: { ...key, handoffId: `W-${key.handoffId}` },
+  }));
 
   const peers: readonly [name: string, start: () => Promise<Peer>][] = [
     ['SDK, SQLite', () => startSdkStore('sqlite', join(folder.path, 'sdk.db'), offers)],
@@ -46,12 +78,24 @@ async function main(stops: (() => Promise<void>)[]): Promise<Section> {
       const peer = await start();
       stops.push(() => peer.stop());
       subjects.push(peer.accept);
+      if (peer.whole) wholes.push(peer.whole);
     } catch (error) {
       // The others are still worth measuring.
       notes.push(`left out: ${name}, which could not be started (${String(error).slice(0, 400)})`);
     }
   }
   const rows = await compare(subjects, LEVELS, BOUNDS);
+  rows.push(...(await compare(wholes, LEVELS, BOUNDS)));
+  const databases = [
+    [WHOLE_SQLITE, join(folder.path, 'whole.db')],
+    [WHOLE_POSTGRES, await postgres.createDatabase()],
+  ] as const;
+  for (const [what, ledger] of databases) {
+    const dir = join(folder.path, what.endsWith('SQLite') ? 'whole-sqlite' : 'whole-postgres');
+    for (const each of await measureWhole(dir, ledger, LEVELS, { maxCount: 1_500, maxMs: 4_000 })) {
+      rows.push({ what, ...each });
+    }
+  }
   return { name: 'peers', rows, aims: aimsOf(rows), notes };
 }
 

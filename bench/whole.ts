@@ -21,7 +21,12 @@ export async function measureWhole(
   const privateJwk = await trust.generateNodeKey();
   writeFileSync(join(dir, 'node.key.json'), JSON.stringify(privateJwk), { mode: 0o600 });
   const { thumbprint } = await trust.createNodeIdentity({ url, privateJwk, clock: core.systemClock });
-  const node = await startNode({ dir: join(folder, 'billing'), url: to, ledger, sender: { url, thumbprint } });
+  const node = await startNode({
+    dir: join(folder, 'billing'),
+    url: to,
+    ledger,
+    sender: { url, thumbprint },
+  });
   const agent = await holdfast.openHoldfast({
     dir,
     config: {
@@ -45,7 +50,12 @@ export async function measureWhole(
       const rate = await drive(inFlight, bounds, async (index) => {
         const caseId = `W-${inFlight}-${index}`;
         const caseFile = caseFileOf(caseId);
-        const { state } = await agent.handOff({ ref: agent.caseRef(caseId), caseFile, to, contract: CONTRACT });
+        const { state } = await agent.handOff({
+          ref: agent.caseRef(caseId),
+          caseFile,
+          to,
+          contract: CONTRACT,
+        });
         if (state !== 'accepted') throw new Error(`not accepted: ${state}`);
       });
       measured.push({ inFlight, rate });
