@@ -2,8 +2,9 @@ import type Database from 'better-sqlite3';
 import { type ChainHead, chain } from '../../audit/index.js';
 import type { CaseRef } from '../../core/index.js';
 import type { AuditEntry, CaseFacts } from '../../ledger/index.js';
+import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { exactlyOne } from './errors.js';
-import { insertInto, ofRef, type RefColumns, THIS_CASE, toRef } from './keys.js';
+import { insertInto, THIS_CASE } from './keys.js';
 
 interface Columns extends RefColumns {
   seq: number;

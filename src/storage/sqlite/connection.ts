@@ -44,7 +44,6 @@ export async function attach(
     return db;
   } catch (error) {
     db.close();
-    if (sqliteCode(error) === 'SQLITE_NOTADB') throw notOurs(file, error);
     throw error;
   }
 }
@@ -112,12 +111,20 @@ function assertVersion(db: Database.Database): void {
   }
 }
 
-/** Reads before anything is written, so that another application's database stays as it was. */
-function assertOurs(db: Database.Database, file: string): void {
-  const id = db.pragma('application_id', { simple: true });
+/** Reads before anything is written, so that another application's database stays as it was. @throws config_invalid */
+export function assertOurs(db: Database.Database, file: string): void {
+  const id = idOf(db, file);
   if (id === APPLICATION_ID) return;
   const tables = db.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck().get();
   if (id !== 0 || tables !== 0) throw notOurs(file, undefined);
+}
+
+function idOf(db: Database.Database, file: string): unknown {
+  try {
+    return db.pragma('application_id', { simple: true });
+  } catch (error) {
+    throw sqliteCode(error) === 'SQLITE_NOTADB' ? notOurs(file, error) : error;
+  }
 }
 
 function notOurs(file: string, cause: unknown): HoldfastError {
