@@ -54,8 +54,8 @@ export async function openWitnessedLedger(
   assertNotGone(files, isPostgresUrl(target) || existsSync(target), redactUrl(target));
   const options: LedgerOptions = {
     ...place.options,
-    ...(clock === undefined ? {} : { clock }),
     sqlite: { onWarning: (fields, message) => logger.warn(fields, message) },
+    ...(clock === undefined ? {} : { clock }),
   };
 
   async function onTimeline(found: Server): Promise<void> {

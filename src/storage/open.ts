@@ -10,7 +10,7 @@ import { isPostgresUrl, type LedgerTarget } from './target.js';
 export interface LedgerOptions {
   /** The ledger's clock. Default: the system's for SQLite, the database's own for PostgreSQL. */
   readonly clock?: Clock;
-  /** For a file of SQLite. */
+  /** For an SQLite file. */
   readonly sqlite?: Omit<SqliteLedgerOptions, 'file' | 'clock'>;
   /** For a database of PostgreSQL. */
   readonly postgres?: Omit<PostgresLedgerOptions, 'url' | 'clock'>;
@@ -21,7 +21,7 @@ export interface LedgerOptions {
  * @throws config_invalid, schema_newer, ledger_unavailable, busy
  */
 export function openLedger(target: LedgerTarget, options: LedgerOptions = {}): Promise<LedgerStore> {
-  const { postgres, sqlite, ...common } = options;
+  const { sqlite, postgres, ...common } = options;
   return isPostgresUrl(target)
     ? openPostgresLedger({ url: target, ...postgres, ...common })
     : openSqliteLedger({ file: target, ...sqlite, ...common });
