@@ -4,7 +4,6 @@ export {
   examineLedger,
   type Finding,
   isHealthy,
-  isUnsafe,
   type LedgerStatus,
   ledgerStatus,
   migrateLedger,
