@@ -6,6 +6,7 @@ export type { Finding, Inspection } from './care/inspection.js';
 export { type Migrated, migrateLedger } from './care/migrate.js';
 export { type LedgerStatus, ledgerStatus } from './care/status.js';
 export { openEvidenceFiles } from './files/evidence-files.js';
+export { openWitnessFiles, type Seen, type SeenLedger, type WitnessFiles } from './files/witness-files.js';
 export { createMemoryLedger } from './memory/index.js';
 export { type LedgerOptions, openLedger } from './open.js';
 export { openPostgresLedger, type PostgresLedgerOptions, type TimelineInfo } from './postgres/index.js';

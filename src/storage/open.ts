@@ -4,12 +4,14 @@ import type { LedgerDatabase } from './care/database.js';
 import { openPostgresDatabase } from './postgres/database.js';
 import { openPostgresLedger, type PostgresLedgerOptions } from './postgres/index.js';
 import { openSqliteDatabase } from './sqlite/database.js';
-import { openSqliteLedger } from './sqlite/index.js';
+import { openSqliteLedger, type SqliteLedgerOptions } from './sqlite/index.js';
 import { isPostgresUrl, type LedgerTarget } from './target.js';
 
 export interface LedgerOptions {
   /** The ledger's clock. Default: the system's for SQLite, the database's own for PostgreSQL. */
   readonly clock?: Clock;
+  /** For a file of SQLite. */
+  readonly sqlite?: Omit<SqliteLedgerOptions, 'file' | 'clock'>;
   /** For a database of PostgreSQL. */
   readonly postgres?: Omit<PostgresLedgerOptions, 'url' | 'clock'>;
 }
@@ -19,10 +21,10 @@ export interface LedgerOptions {
  * @throws config_invalid, schema_newer, ledger_unavailable, busy
  */
 export function openLedger(target: LedgerTarget, options: LedgerOptions = {}): Promise<LedgerStore> {
-  const { postgres, ...common } = options;
+  const { postgres, sqlite, ...common } = options;
   return isPostgresUrl(target)
     ? openPostgresLedger({ url: target, ...postgres, ...common })
-    : openSqliteLedger({ file: target, ...common });
+    : openSqliteLedger({ file: target, ...sqlite, ...common });
 }
 
 /** Opens the database below a ledger, and leaves it as it is. @throws config_invalid, ledger_unavailable */

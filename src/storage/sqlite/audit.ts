@@ -45,7 +45,8 @@ export function auditTable(db: Database.Database) {
     list: (ref: CaseRef): AuditEntry[] =>
       list.all(ofRef(ref)).map(({ entry, hash }) => ({ ...JSON.parse(entry), hash })),
     cases: (tenant: string): CaseRef[] => cases.all(tenant).map(toRef),
-    append({ ref, facts }: CaseFacts, at: string): void {
+    /** Returns the new head of the case's chain. */
+    append({ ref, facts }: CaseFacts, at: string): ChainHead | null {
       let prev = head.get(ofRef(ref)) ?? null;
       for (const fact of facts) {
         const { entry, bytes } = chain(prev, fact, ref, at);
@@ -53,6 +54,7 @@ export function auditTable(db: Database.Database) {
         exactlyOne(add.run({ ...ofRef(ref), seq, entry: bytes, prev_hash: prevHash, hash }));
         prev = { seq, hash };
       }
+      return prev;
     },
   };
 }

@@ -98,8 +98,8 @@ CREATE TABLE holdfast.offers (
 );
 CREATE UNIQUE INDEX offers_one_open ON holdfast.offers (tenant, root, case_id)
   WHERE state IN ('intended', 'offered', 'in_doubt');
-CREATE INDEX offers_open_by_sender ON holdfast.offers (tenant, sender, ord)
-  WHERE state IN ('intended', 'offered', 'in_doubt');
+CREATE INDEX offers_unfinished ON holdfast.offers (tenant, sender, ord)
+  WHERE receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted');
 
 CREATE TABLE holdfast.decisions (
   tenant ${TEXT} NOT NULL,
@@ -253,6 +253,24 @@ CREATE TABLE holdfast.quarantines (
   ${ORD},
   PRIMARY KEY (tenant, root, case_id)
 );
+
+CREATE FUNCTION holdfast.unclaim_offer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM holdfast.claims c WHERE c.tenant = NEW.tenant AND c.what = 'offer'
+    AND c.id = NEW.root || ' ' || NEW.sender || ' ' || NEW.handoff_id || ' ' || NEW.attempt;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER offers_unclaimed AFTER UPDATE ON holdfast.offers FOR EACH ROW
+  WHEN (NEW.state IN ('rejected', 'withdrawn', 'expired') OR NEW.receipt IS NOT NULL)
+  EXECUTE FUNCTION holdfast.unclaim_offer();
+
+CREATE FUNCTION holdfast.unclaim_work() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM holdfast.claims c WHERE c.tenant = NEW.tenant AND c.what = 'work' AND c.id = NEW.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER work_items_unclaimed AFTER UPDATE ON holdfast.work_items FOR EACH ROW
+  WHEN (NEW.state <> 'open') EXECUTE FUNCTION holdfast.unclaim_work();
 
 CREATE FUNCTION holdfast.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
