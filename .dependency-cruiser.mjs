@@ -133,7 +133,7 @@ export default {
         path: '^src/',
         pathNot: '^src/storage/',
       },
-      { path: packages('better-sqlite3') },
+      { path: packages('better-sqlite3', 'pg') },
     ),
     forbid(
       'node-picks-storage',

@@ -5,7 +5,6 @@ export {
   type Finding,
   isHealthy,
   isPostgresUrl,
-  isUnsafe,
   type LedgerStatus,
   ledgerStatus,
   migrateLedger,

@@ -2,7 +2,7 @@ export { backupLedger, type Restored, restoreLedger } from './care/backup.js';
 export type { Backup } from './care/backup-file.js';
 export { openCheckedLedger } from './care/checked.js';
 export { type Examination, examineLedger, isHealthy } from './care/doctor.js';
-export { type Finding, type Inspection, isUnsafe } from './care/inspection.js';
+export type { Finding, Inspection } from './care/inspection.js';
 export { type Migrated, migrateLedger } from './care/migrate.js';
 export { type LedgerStatus, ledgerStatus } from './care/status.js';
 export { type OpenFences, openFences } from './fences.js';
