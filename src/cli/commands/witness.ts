@@ -36,7 +36,11 @@ export function addWitness(program: Command, session: Session): void {
     ['witness accept inc_4mZ… --dir triage'],
   ).action((incarnation: string, options: CommonOptions) =>
     session.finish(options, async () => {
-      const { cases, quarantined } = await acceptLedger(session.dirOf(options), incarnation, session.ledgerOf(options));
+      const { cases, quarantined } = await acceptLedger(
+        session.dirOf(options),
+        incarnation,
+        session.ledgerOf(options),
+      );
       const outcome =
         quarantined === 0
           ? 'none is behind what was seen'
