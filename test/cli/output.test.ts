@@ -74,7 +74,18 @@ describe('the command', () => {
       const noAgent = ['demo triage', 'errors', 'config explain'].includes(path.join(' '));
       expect(out.split('Examples:')[0]?.includes('--dir'), path.join(' ')).toBe(!noAgent);
       const noLedger =
-        noAgent || ['config check', 'identity', 'init', 'peer add', 'peer list'].includes(path.join(' '));
+        noAgent ||
+        [
+          'config check',
+          'identity',
+          'init',
+          'peer add',
+          'peer list',
+          'key list',
+          'key prepare',
+          'key rotate',
+          'witness show',
+        ].includes(path.join(' '));
       expect(out.split('Examples:')[0]?.includes('--db'), path.join(' ')).toBe(!noLedger);
     }
   });
