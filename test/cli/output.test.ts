@@ -19,7 +19,10 @@ describe('the command', () => {
   it('has help with examples and --json everywhere, and --dir and --db where there is an agent and a ledger to it', async () => {
     const commands = await allCommands();
     expect(commands.map((path) => path.join(' ')).sort()).toEqual([
+      'attention',
+      'audit compare',
       'audit export',
+      'audit head',
       'audit show',
       'audit verify',
       'case close',
@@ -49,11 +52,16 @@ describe('the command', () => {
       'handoff void',
       'identity',
       'init',
+      'key list',
+      'key prepare',
+      'key rotate',
       'kind apply',
       'kind list',
       'peer add',
       'peer list',
       'serve',
+      'witness accept',
+      'witness show',
       'work done',
       'work fail',
       'work list',
@@ -66,7 +74,18 @@ describe('the command', () => {
       const noAgent = ['demo triage', 'errors', 'config explain'].includes(path.join(' '));
       expect(out.split('Examples:')[0]?.includes('--dir'), path.join(' ')).toBe(!noAgent);
       const noLedger =
-        noAgent || ['config check', 'identity', 'init', 'peer add', 'peer list'].includes(path.join(' '));
+        noAgent ||
+        [
+          'config check',
+          'identity',
+          'init',
+          'peer add',
+          'peer list',
+          'key list',
+          'key prepare',
+          'key rotate',
+          'witness show',
+        ].includes(path.join(' '));
       expect(out.split('Examples:')[0]?.includes('--db'), path.join(' ')).toBe(!noLedger);
     }
   });

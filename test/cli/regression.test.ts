@@ -32,7 +32,7 @@ describe('a head kept elsewhere', () => {
     expect((await at('audit', 'head', '--out', path('heads.jsonl'))).out).toContain('the heads of 2 cases');
     await note('CASE-1', 'later');
     await at('key', 'rotate');
-    expect(await at('audit', 'check-head', path('heads.jsonl'))).toMatchObject({
+    expect(await at('audit', 'compare', path('heads.jsonl'))).toMatchObject({
       exit: 0,
       out: expect.stringContaining('2 cases (signed)'),
     });
@@ -46,7 +46,7 @@ describe('a head kept elsewhere', () => {
     await at('audit', 'export', '--out', path('export.jsonl'));
     lose();
     for (const file of ['heads.jsonl', 'export.jsonl']) {
-      const checked = await at('audit', 'check-head', path(file), '--json');
+      const checked = await at('audit', 'compare', path(file), '--json');
       expect(checked.exit).toBe(13);
       expect(checked.json).toMatchObject({
         verdict: 'regressed',
@@ -58,7 +58,7 @@ describe('a head kept elsewhere', () => {
       });
     }
     expect((await at('attention', '--json')).json).toEqual({ items: [] });
-    await at('audit', 'check-head', path('heads.jsonl'), '--quarantine');
+    await at('audit', 'compare', path('heads.jsonl'), '--quarantine');
     expect((await at('attention', '--json')).json.items).toMatchObject([
       { what: 'case_quarantined', ref: { caseId: 'CASE-1' } },
       { what: 'case_quarantined', ref: { caseId: 'CASE-3' } },
@@ -79,7 +79,7 @@ describe('a head kept elsewhere', () => {
     await at('audit', 'head', '--out', path('heads.jsonl'));
     lose();
     await note('CASE-1', 'another');
-    const checked = await at('audit', 'check-head', path('heads.jsonl'), '--json');
+    const checked = await at('audit', 'compare', path('heads.jsonl'), '--json');
     expect(checked.exit).toBe(11);
     expect(checked.json).toMatchObject({ verdict: 'forked', behind: [{ reason: 'audit_forked' }] });
   });
@@ -94,11 +94,11 @@ describe('a head kept elsewhere', () => {
       text.replace('{"head":"e', '{"head":"f'),
     ]) {
       writeFileSync(path('changed.jsonl'), changed);
-      expect(await at('audit', 'check-head', path('changed.jsonl'))).toMatchObject({ exit: 11 });
+      expect(await at('audit', 'compare', path('changed.jsonl'))).toMatchObject({ exit: 11 });
     }
     const billing = await initAgent(folder.path, 'billing');
     const check = (...more: string[]) =>
-      run('audit', 'check-head', path('heads.jsonl'), '--dir', billing.dir, ...more);
+      run('audit', 'compare', path('heads.jsonl'), '--dir', billing.dir, ...more);
     expect((await check()).exit).toBe(11);
     expect((await check('--key', triage.key)).exit).toBe(0);
   });

@@ -55,12 +55,10 @@ export function addAuditHead(commands: Command, session: Session): void {
       }),
     );
 
-  leaf(
-    commands,
-    'check-head <file>',
-    'compare the ledger with heads, or an export, that were kept elsewhere',
-    ['audit check-head heads.jsonl --dir triage', 'audit check-head audit.jsonl --quarantine --dir triage'],
-  )
+  leaf(commands, 'compare <file>', 'compare the ledger with heads, or an export, that were kept elsewhere', [
+    'audit compare heads.jsonl --dir triage',
+    'audit compare audit.jsonl --quarantine --dir triage',
+  ])
     .option('--key <thumbprint...>', "keys that may have signed it besides this agent's own")
     .option('--quarantine', 'close each case of which the ledger is older, until a person acts')
     .action((file: string, options: CheckOptions) =>

@@ -64,6 +64,7 @@ export function addKey(program: Command, session: Session): void {
     'rotate',
     'change to the prepared key, or to a new one; the old one verifies receipts only',
     ['key rotate --dir triage'],
+    { db: false },
   ).action((options: CommonOptions) =>
     session.finish(options, async () => {
       const dir = session.dirOf(options);
