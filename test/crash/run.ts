@@ -8,6 +8,7 @@
  */
 import { FAULT_POINTS, type FaultPoint } from '../../src/faults/index.js';
 import { type CrashDatabase, postgresDatabase, sqliteDatabase } from './databases.js';
+import { synchronousFailover } from './failover.js';
 import { kills } from './kills.js';
 import { stops } from './stops.js';
 import { sweep } from './sweep.js';
@@ -28,6 +29,7 @@ const MODES: Readonly<Record<string, readonly [Mode, number]>> = {
   sweep: [runSweep, 10],
   kills: [runKills, 1_000],
   stops: [runStops, 50],
+  failover: [runFailover, 1],
   three: [runThree, 5],
 };
 
@@ -91,6 +93,22 @@ async function runStops(count: number, seed: number): Promise<Summary> {
   } finally {
     await database.close();
   }
+}
+
+async function runFailover(times: number): Promise<Summary> {
+  let cases = 0;
+  let accepted = 0;
+  const violations: string[] = [];
+  for (let time = 0; time < times; time++) {
+    const result = await synchronousFailover();
+    cases += result.cases;
+    accepted += result.accepted;
+    violations.push(...result.violations);
+  }
+  return {
+    line: `${times} synchronous failovers, old primary back each time, ${cases} cases, ${accepted} accepted`,
+    violations,
+  };
 }
 
 async function runThree(cases: number): Promise<Summary> {
