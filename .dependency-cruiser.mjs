@@ -15,6 +15,7 @@ const ROOMS = [
   'ask',
   'brief',
   'payment',
+  'fence',
   'storage',
   'transport',
   'node',

@@ -31,6 +31,8 @@ export type {
 } from './envelope/index.js';
 export { parseCaseFile, redactText } from './envelope/index.js';
 export type { EvidenceArtifact, EvidenceReference, EvidenceStore } from './evidence/index.js';
+export type { FenceToken, PostgresClient, Presentation, SqliteDatabase } from './fence/index.js';
+export { present } from './fence/index.js';
 export type {
   AcceptedWork,
   EffectInput,

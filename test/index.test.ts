@@ -11,6 +11,7 @@ it('the package exports exactly what it promises', () => {
     'isHoldfastError',
     'openHoldfast',
     'parseCaseFile',
+    'present',
     'redactText',
     'refundDispute',
     'reject',

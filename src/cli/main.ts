@@ -1,6 +1,7 @@
 import { Command, CommanderError, Help } from 'commander';
 import { HoldfastError } from '../core/index.js';
 import { VERSION } from '../node/index.js';
+import { addAttention } from './commands/attention.js';
 import { addAudit } from './commands/audit.js';
 import { addCase } from './commands/case.js';
 import { addConfig } from './commands/config.js';
@@ -9,12 +10,15 @@ import { addDemo } from './commands/demo.js';
 import { addEffect } from './commands/effect.js';
 import { addErrors } from './commands/errors.js';
 import { addEvidence } from './commands/evidence.js';
+import { addFence } from './commands/fence.js';
 import { addHandoff } from './commands/handoff.js';
 import { addIdentity } from './commands/identity.js';
 import { addInit } from './commands/init.js';
+import { addKey } from './commands/key.js';
 import { addKind } from './commands/kind.js';
 import { addPeerCommands } from './commands/peer.js';
 import { addServe } from './commands/serve.js';
+import { addWitness } from './commands/witness.js';
 import { addWork } from './commands/work.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
 import { type Io, processIo } from './io.js';
@@ -25,6 +29,7 @@ const GROUPS = [
   addInit,
   addPeerCommands,
   addIdentity,
+  addKey,
   addServe,
   addConfig,
   addKind,
@@ -34,6 +39,9 @@ const GROUPS = [
   addHandoff,
   addWork,
   addAudit,
+  addAttention,
+  addWitness,
+  addFence,
   addDb,
   addDemo,
   addErrors,

@@ -194,6 +194,7 @@ export const ERROR_TABLE = {
   peer_key_mismatch: local('changed', 'operator', "The peer's key is not the one configured."),
   peer_incompatible: local('changed', 'operator', 'The peer does not offer what this handover needs.'),
   url_forbidden: local('changed', 'operator', 'The URL points where this node does not connect.'),
+  ledger_changed: local('changed', 'operator', 'The ledger is not the one that this agent has worked with.'),
   schema_newer: local('changed', 'operator', 'The database was made by a newer version.'),
   ledger_unsafe: local(
     'changed',

@@ -31,6 +31,8 @@ export interface DeliveryOptions extends ConcludeOptions {
 
 /** Brings stored offers to their end. An offer is delivered by one process at a time, which has claimed it. */
 export interface Delivery {
+  /** To be called before an offer is stored that is to be delivered: makes it certain that it can be claimed at once. */
+  prepare(): Promise<void>;
   /** Sends a stored offer until something decides, or the caller has waited long enough. */
   deliver(offer: OfferRow): Promise<HandOffResult>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
@@ -65,13 +67,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   async function deliver({ key }: OfferRow): Promise<HandOffResult> {
+    const isPursued = () => pursued.has(claimIdOf(key));
     // The dispatcher of this very process has it: this is one more of its tries, and it goes on afterwards.
-    if (pursued.has(claimIdOf(key))) return attempt(key);
+    if (isPursued()) return attempt(key);
     faultPoint('S3.before_claim');
     // At the same moment, so that a ledger can commit both at once. Refused where it was decided by now: the ledger says how.
     const marking = ledger.markOffered(key);
     marking.catch(() => undefined);
-    if (!(await lease.claimOffer(key))) return outcomeElsewhere(key);
+    if (!(await lease.claimOffer(key))) return isPursued() ? attempt(key) : outcomeElsewhere(key);
     faultPoint('S3.after_claim');
     let decided = false;
     try {
@@ -161,6 +164,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     try {
       const result = await attempt(key);
       if (result.state === 'open') return result.problem;
+      // The ledger says it is accepted; what the sender may show for it is still to be had.
+      if (result.state === 'accepted' && result.offer.receipt === null) return 'receipt_invalid';
       logger.info({ handoff: handoffId, attempt: number, state: result.state }, 'open offer finished');
       return null;
     } catch (err) {
@@ -212,6 +217,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   return {
+    prepare: () => lease.begin(),
     deliver: (offer) => tracked(deliver(offer)),
     resend: (key) => tracked(resend(key)),
     withdraw,

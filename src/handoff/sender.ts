@@ -127,6 +127,7 @@ export function createSender(options: SenderOptions): Sender {
       traceparent: input.traceparent ?? newTraceparent(),
       maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
     });
+    await options.delivery.prepare();
     faultPoint('S2.before_commit');
     const offer = await ledger.intendOffer({
       ref: row.ref,

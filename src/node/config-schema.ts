@@ -52,15 +52,22 @@ const money = z
     return z.NEVER;
   });
 
+const thumbprint = text(
+  /^[A-Za-z0-9_-]{43}$/,
+  'must be the thumbprint that `holdfast identity` prints on the other side (43 characters)',
+);
+
 const peer = z.strictObject({
   url: key(agentUrl, 'URL', "The peer agent's URL, exactly as it signs its tokens."),
   key: key(
-    text(
-      /^[A-Za-z0-9_-]{43}$/,
-      'must be the thumbprint that `holdfast identity` prints on the other side (43 characters)',
-    ),
+    thumbprint,
     'thumbprint',
     "RFC 7638 SHA-256 thumbprint of the peer's key; a peer that shows another key is refused.",
+  ),
+  next_key: absent(
+    thumbprint,
+    'thumbprint',
+    'Thumbprint of the key that the peer is about to change to; accepted beside `key`.',
   ),
   contracts: optional(
     z.array(contractId),

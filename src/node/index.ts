@@ -4,10 +4,12 @@ export {
   examineLedger,
   type Finding,
   isHealthy,
+  isPostgresUrl,
   isUnsafe,
   type LedgerStatus,
   ledgerStatus,
   migrateLedger,
+  openFences,
   redactUrl,
   restoreLedger,
 } from '../storage/index.js';
@@ -21,7 +23,16 @@ export { loadIdentity } from './identity.js';
 export { type LedgerPlace, ledgerPlace, namedPlace } from './ledger-place.js';
 export { createLogger } from './logger.js';
 export { nearestOf } from './nearest.js';
+export {
+  loadNodeKey,
+  NEXT_KEY_FILE,
+  NODE_KEY_FILE,
+  prepareKey,
+  RETIRED_KEYS_DIR,
+  rotateKey,
+} from './node-keys.js';
 export { type OpenOptions, openHoldfast } from './open-holdfast.js';
-export { EVIDENCE_SECRET_FILE, loadEvidenceSecret, loadNodeKey, NODE_KEY_FILE } from './secrets.js';
+export { EVIDENCE_SECRET_FILE, loadEvidenceSecret } from './secrets.js';
 export { formatDuration, formatSize, parseDuration, parseSize } from './units.js';
 export { VERSION } from './version.js';
+export { acceptLedger, readWitness } from './witnessed-ledger.js';

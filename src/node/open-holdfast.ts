@@ -13,7 +13,7 @@ import {
   type HandoffHandler,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
-import { openCheckedLedger, openEvidenceFiles, redactUrl } from '../storage/index.js';
+import { openEvidenceFiles, redactUrl } from '../storage/index.js';
 import {
   type AgentExecutor,
   buildAgentCard,
@@ -28,7 +28,6 @@ import {
 } from '../transport/index.js';
 import {
   createAuthenticator,
-  createNodeIdentity,
   createPeerDirectory,
   type NodeIdentity,
   type PeerDirectory,
@@ -41,11 +40,14 @@ import { Dispatcher } from './dispatcher.js';
 import type { Holdfast } from './holdfast.js';
 import { ledgerPlace } from './ledger-place.js';
 import { createLogger } from './logger.js';
+import { openIdentity } from './node-keys.js';
 import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
+import { Processes } from './processes.js';
 import { ContractBook } from './received.js';
-import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
+import { loadEvidenceSecret } from './secrets.js';
 import { Service } from './service.js';
 import { VERSION } from './version.js';
+import { openWitnessedLedger } from './witnessed-ledger.js';
 
 /** Where an agent lives and what it brings; everything has a default. */
 export interface OpenOptions {
@@ -67,7 +69,7 @@ export interface OpenOptions {
 
 /**
  * Opens one agent: reads its configuration, makes its key on the first start, and opens its ledger. Nothing listens until `start`.
- * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unsafe, ledger_unavailable
+ * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unsafe, ledger_unavailable, ledger_changed
  */
 export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast> {
   checkArguments('openHoldfast', options);
@@ -80,15 +82,16 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   if (faultsEnabled) logger.warn({}, 'HOLDFAST_FAULTS IS SET: this process can be made to fail on purpose');
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
-  const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
+  const identity = await openIdentity(dir, config.url, clock);
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
   const place = ledgerPlace(config, dir, options.ledger);
-  const { ledger, inspection } = await openCheckedLedger(place.target, config.durability, {
-    ...place.options,
-    // Time is the database's own, unless a test says otherwise.
-    ...(options.ports?.clock === undefined ? {} : { clock }),
-    onWarning: (fields, message) => logger.warn(fields, message),
+  const { ledger, check, inspection } = await openWitnessedLedger({
+    dir,
+    place,
+    durability: config.durability,
+    clock: options.ports?.clock,
+    logger,
   });
 
   const limits = limitsOf(config);
@@ -102,7 +105,14 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const self = identity.url;
   const pace = { ...DEFAULT_PACE, ...options.ports?.pace };
 
-  const lease = createLease({ ledger, agent: self, logger, ...pace });
+  const processes = new Processes(dir);
+  const lease = createLease({
+    ledger,
+    agent: self,
+    logger,
+    ...pace,
+    announce: (holder) => processes.enter(holder),
+  });
   const delivery = createDelivery({
     self,
     ledger,
@@ -158,6 +168,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     delivery,
     worker,
     logger,
+    buryDead: () => processes.bury((holder) => ledger.release(holder)),
     ledger: { target: redactUrl(place.target), ...inspection },
     async loadHandlers(holdfast) {
       if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
@@ -203,6 +214,9 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     sender,
     service,
     release: () => guarded.close(),
+    checkLedger: async () => {
+      await check({ rewrite: true });
+    },
   });
 }
 

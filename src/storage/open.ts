@@ -10,8 +10,8 @@ import { isPostgresUrl, type LedgerTarget } from './target.js';
 export interface LedgerOptions {
   /** The ledger's clock. Default: the system's for SQLite, the database's own for PostgreSQL. */
   readonly clock?: Clock;
-  /** Told of what an operator should look at. */
-  readonly onWarning?: NonNullable<SqliteLedgerOptions['onWarning']>;
+  /** For an SQLite file. */
+  readonly sqlite?: Omit<SqliteLedgerOptions, 'file' | 'clock'>;
   /** For a database of PostgreSQL. */
   readonly postgres?: Omit<PostgresLedgerOptions, 'url' | 'clock'>;
 }
@@ -21,10 +21,10 @@ export interface LedgerOptions {
  * @throws config_invalid, schema_newer, ledger_unavailable, busy
  */
 export function openLedger(target: LedgerTarget, options: LedgerOptions = {}): Promise<LedgerStore> {
-  const { postgres, ...common } = options;
+  const { sqlite, postgres, ...common } = options;
   return isPostgresUrl(target)
     ? openPostgresLedger({ url: target, ...postgres, ...common })
-    : openSqliteLedger({ file: target, ...common });
+    : openSqliteLedger({ file: target, ...sqlite, ...common });
 }
 
 /** Opens the database below a ledger, and leaves it as it is. @throws config_invalid, ledger_unavailable */

@@ -1,5 +1,5 @@
-import { createServer, request, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
 import {
   type Agent,
   CASE_FILE,
@@ -11,46 +11,11 @@ import {
   temporaryFolder,
 } from './support.js';
 
-type Loss = 'nothing' | 'requests' | 'replies';
-
-/** Stands at a node's public URL and loses messages to it, or its replies. */
-function lossyProxy(port: number, target: () => number): Promise<{ server: Server; lose(what: Loss): void }> {
-  let losing: Loss = 'nothing';
-  const server = createServer((incoming, outgoing) => {
-    const post = incoming.method === 'POST';
-    if (post && losing === 'requests') {
-      incoming.socket.destroy();
-      return;
-    }
-    const { method, url: path, headers } = incoming;
-    const forwarded = request({ host: '127.0.0.1', port: target(), method, path, headers }, (answer) => {
-      if (post && losing === 'replies') {
-        answer.resume().once('end', () => incoming.socket.destroy());
-        return;
-      }
-      outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-      answer.pipe(outgoing);
-    });
-    forwarded.once('error', () => outgoing.destroy());
-    incoming.pipe(forwarded);
-  });
-  return new Promise((resolve) => {
-    server.listen(port, '127.0.0.1', () =>
-      resolve({
-        server,
-        lose: (what) => {
-          losing = what;
-        },
-      }),
-    );
-  });
-}
-
 describe('an offer on a bad line', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let triage: Agent;
   let billing: Agent;
-  let proxy: Awaited<ReturnType<typeof lossyProxy>>;
+  let proxy: LossyProxy;
   let nodes: Awaited<ReturnType<typeof serve>>[];
 
   beforeEach(async () => {
@@ -63,7 +28,7 @@ describe('an offer on a bad line', () => {
 
   afterEach(async () => {
     await Promise.all(nodes.map((node) => node.stop()));
-    proxy.server.close();
+    proxy.close();
     folder.remove();
   });
 

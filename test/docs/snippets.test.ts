@@ -42,6 +42,8 @@ describe('the documents', () => {
         ...readFileSync(page, 'utf8').matchAll(/^<!-- (examples\/\S+) -->\n```\w+\n([\s\S]*?)^```$/gm),
       ]);
     expect(shown.map(([, file]) => file).sort()).toEqual([
+      'examples/fences/postgres.mjs',
+      'examples/fences/sqlite.mjs',
       'examples/library/handover.mjs',
       'examples/own-contract/replacement.mjs',
       'examples/own-contract/replacement.yaml',

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js';
 import { isHoldfastError } from '../../src/core/index.js';
 import type { CaseSnapshot, KindDefinition, LedgerStore } from '../../src/ledger/index.js';
-import { createMemoryLedger, openSqliteLedger } from '../../src/storage/index.js';
+import { createMemoryLedger, openPostgresLedger, openSqliteLedger } from '../../src/storage/index.js';
+import { createLedgerDatabase } from '../postgres/ledger.js';
 import {
   acceptance,
   BILLING,
@@ -342,4 +343,16 @@ describe('any history', () => {
       rmSync(folder, { recursive: true });
     }
   }, 60_000);
+
+  it('[R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in PostgreSQL', async () => {
+    const database = await createLedgerDatabase();
+    try {
+      await play(60, async (clock) => {
+        await database.empty();
+        return openPostgresLedger({ url: database.url, clock });
+      });
+    } finally {
+      await database.drop();
+    }
+  }, 120_000);
 });

@@ -5,10 +5,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Change, Guard, Judge, LedgerStore, Ruling } from '../../src/ledger/index.js';
 import { judge } from '../../src/ledger/index.js';
 import type { Engine } from '../../src/storage/engine.js';
+import { openConnections } from '../../src/storage/postgres/connection.js';
+import { postgresEngine } from '../../src/storage/postgres/engine.js';
+import { DEFAULTS, LIMITS } from '../../src/storage/postgres/index.js';
+import { migrate as migratePostgres } from '../../src/storage/postgres/migrate.js';
 import { connect } from '../../src/storage/sqlite/connection.js';
 import { sqliteEngine } from '../../src/storage/sqlite/engine.js';
 import { migrate } from '../../src/storage/sqlite/migrate.js';
 import { createStore } from '../../src/storage/store.js';
+import { createLedgerDatabase } from '../postgres/ledger.js';
 import {
   acceptance,
   asBilling,
@@ -29,7 +34,6 @@ import {
  * the change arrives with a guard that no longer holds, as if something had come in between.
  */
 
-let folder: string;
 let engine: Engine;
 let ledger: LedgerStore;
 /** What comes in between the rule and the statement. */
@@ -37,27 +41,41 @@ let between: <T>(ruling: Ruling<T>) => Ruling<T>;
 const judgeAndLapse: Judge = (view, name, command) => between(judge(view, name, command));
 const clock = new TestClock();
 
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
-  const db = await connect(join(folder, 'ledger.db'), performance.now());
-  migrate(db, clock.in(0));
-  between = (ruling) => ruling;
-  engine = sqliteEngine(db, {
-    clock,
-    lockWaitMs: 1000,
-    maxWaiting: 100,
-    onWarning: () => undefined,
-    judge: judgeAndLapse,
-  });
-  ledger = createStore(engine);
-  await ledger.putKind('acme', KIND);
-  await openCase(ledger, 'CASE-1');
-});
+interface Database {
+  open(): Promise<Engine>;
+  drop(): Promise<void>;
+}
 
-afterEach(async () => {
-  await engine.close();
-  rmSync(folder, { recursive: true });
-});
+function sqlite(): Database {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  return {
+    async open() {
+      const db = await connect(join(folder, 'ledger.db'), performance.now());
+      migrate(db, clock.in(0));
+      return sqliteEngine(db, {
+        clock,
+        lockWaitMs: 1000,
+        maxWaiting: 100,
+        onWarning: () => undefined,
+        judge: judgeAndLapse,
+      });
+    },
+    drop: async () => rmSync(folder, { recursive: true }),
+  };
+}
+
+function postgres(): Database {
+  const making = createLedgerDatabase();
+  return {
+    async open() {
+      const { url } = await making;
+      const connections = openConnections({ ...DEFAULTS, url });
+      await migratePostgres(connections, true);
+      return postgresEngine(connections, { ...LIMITS, clock }, judgeAndLapse);
+    },
+    drop: async () => (await making).drop(),
+  };
+}
 
 const ofTriage: Guard = { ref: ref(), owner: TRIAGE, epoch: 3 };
 const ofBilling: Guard = { ref: ref(), owner: BILLING, epoch: 4 };
@@ -94,36 +112,57 @@ async function lapsing(name: Change['do'], guard: Guard, write: () => Promise<un
   }
 }
 
-describe.each(writes)('[R-073][R-075][R-076] the statement of %s', (name, guard, write) => {
-  it.each(lapsed)('writes nothing, nor its audit, with another %s', async (_, lapse) => {
-    const before = await ledger.snapshot(ref());
-    await expect(lapsing(name, lapse(guard), write)).rejects.toMatchObject({
-      code: 'internal',
-    });
-    expect(await ledger.snapshot(ref())).toEqual(before);
-    await expect(lapsing(name, guard, write)).resolves.toBeDefined();
-  });
-});
+describe.each([
+  ['sqlite', sqlite],
+  ['postgres', postgres],
+])('%s', (_name, database) => {
+  let held: Database;
 
-describe('[R-075][R-076] the statement that settles', () => {
-  it.each(lapsed)('an effect or a work item writes nothing with another %s', async (_, lapse) => {
-    await ledger.accept(acceptance(clock));
-    await ledger.startEffect({ ...asBilling, ...start('r1', '5.00') });
-    await ledger.settleEffect({ ...asBilling, key: 'r1', state: 'failed', outcome: null });
-    const [item] = await ledger.listWork('acme', {});
-    const settleWork = { ...asBilling, workId: item?.id ?? '', state: 'done', result: null } as const;
-    const settleEffect = { ...asBilling, key: 'r1', state: 'done', outcome: null } as const;
-    const steps: readonly [Change['do'], () => Promise<unknown>][] = [
-      ['start_effect', () => ledger.startEffect({ ...asBilling, ...start('r1', '6.00') })],
-      ['settle_effect', () => ledger.settleEffect(settleEffect)],
-      ['settle_work', () => ledger.settleWork(settleWork)],
-    ];
-    for (const [name, write] of steps) {
+  beforeEach(async () => {
+    between = (ruling) => ruling;
+    held = database();
+    engine = await held.open();
+    ledger = createStore(engine);
+    await ledger.putKind('acme', KIND);
+    await openCase(ledger, 'CASE-1');
+  });
+
+  afterEach(async () => {
+    await engine.close();
+    await held.drop();
+  });
+
+  describe.each(writes)('[R-073][R-075][R-076] the statement of %s', (name, guard, write) => {
+    it.each(lapsed)('writes nothing, nor its audit, with another %s', async (_, lapse) => {
       const before = await ledger.snapshot(ref());
-      const late = lapsing(name, lapse(ofBilling), write);
-      await expect(late, name).rejects.toMatchObject({ code: 'internal' });
-      expect(await ledger.snapshot(ref()), name).toEqual(before);
-      await write();
-    }
+      await expect(lapsing(name, lapse(guard), write)).rejects.toMatchObject({
+        code: 'internal',
+      });
+      expect(await ledger.snapshot(ref())).toEqual(before);
+      await expect(lapsing(name, guard, write)).resolves.toBeDefined();
+    });
+  });
+
+  describe('[R-075][R-076] the statement that settles', () => {
+    it.each(lapsed)('an effect or a work item writes nothing with another %s', async (_, lapse) => {
+      await ledger.accept(acceptance(clock));
+      await ledger.startEffect({ ...asBilling, ...start('r1', '5.00') });
+      await ledger.settleEffect({ ...asBilling, key: 'r1', state: 'failed', outcome: null });
+      const [item] = await ledger.listWork('acme', {});
+      const settleWork = { ...asBilling, workId: item?.id ?? '', state: 'done', result: null } as const;
+      const settleEffect = { ...asBilling, key: 'r1', state: 'done', outcome: null } as const;
+      const steps: readonly [Change['do'], () => Promise<unknown>][] = [
+        ['start_effect', () => ledger.startEffect({ ...asBilling, ...start('r1', '6.00') })],
+        ['settle_effect', () => ledger.settleEffect(settleEffect)],
+        ['settle_work', () => ledger.settleWork(settleWork)],
+      ];
+      for (const [name, write] of steps) {
+        const before = await ledger.snapshot(ref());
+        const late = lapsing(name, lapse(ofBilling), write);
+        await expect(late, name).rejects.toMatchObject({ code: 'internal' });
+        expect(await ledger.snapshot(ref()), name).toEqual(before);
+        await write();
+      }
+    });
   });
 });

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { exportChain, problemsOf, verifyExport } from '../../audit/index.js';
 import { type CaseRef, HoldfastError } from '../../core/index.js';
@@ -6,9 +5,10 @@ import type { AuditEntry, CaseSnapshot } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
 import { ambiguous, ROOT_OPTION } from '../cases.js';
 import { EXIT } from '../exit-codes.js';
-import { writeNew } from '../files.js';
+import { readExport, writeNew } from '../files.js';
 import { counted, printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { addAuditHead } from './audit-head.js';
 
 interface CaseOptions extends CommonOptions {
   root?: string;
@@ -73,6 +73,7 @@ export function addAudit(program: Command, session: Session): void {
         return { json: { entries: chains.flat() }, text: lines.replace(/\n$/, '') };
       }),
     );
+  addAuditHead(commands, session);
 }
 
 /** What was found out about one case. */
@@ -164,12 +165,4 @@ function epochs({ epochBefore, epochAfter }: AuditEntry): string {
     return String(epochBefore ?? epochAfter);
   }
   return `${epochBefore}->${epochAfter}`;
-}
-
-function readExport(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new HoldfastError('usage', `The export ${file} cannot be read.`, { cause });
-  }
 }

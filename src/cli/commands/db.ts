@@ -104,7 +104,7 @@ const CHECK_FIRST = [
 ];
 
 /** Needs no agent where the ledger is named. */
-function withPlace(
+export function withPlace(
   session: Session,
   options: CommonOptions,
   work: (place: LedgerPlace) => Promise<Result>,

@@ -3,7 +3,7 @@ import type { OfferClaim, WorkClaim } from '../../ledger/index.js';
 import type { OfferColumns } from '../rows/offers.js';
 import type { WorkColumns } from '../rows/work.js';
 import type { Session } from './connection.js';
-import { IS_OPEN } from './keys.js';
+import { IS_UNFINISHED } from './keys.js';
 
 /** Claimed by nobody who lives at `$3`, and not of a quarantined case. Rows that another process looks at to claim are passed over. */
 const free = (what: 'offer' | 'work', id: string) => `
@@ -15,7 +15,7 @@ const free = (what: 'offer' | 'work', id: string) => `
 
 const OFFERS = {
   name: 'free offers',
-  text: `SELECT o.* FROM holdfast.offers o WHERE o.tenant = $1 AND o.sender = $2 AND o.${IS_OPEN}
+  text: `SELECT o.* FROM holdfast.offers o WHERE o.tenant = $1 AND o.sender = $2 AND o.${IS_UNFINISHED}
     AND ($5::text IS NULL OR (o.root = $5 AND o.sender = $6 AND o.handoff_id = $7 AND o.attempt = $8::numeric))
     ${free('offer', "o.root || ' ' || o.sender || ' ' || o.handoff_id || ' ' || o.attempt")}`,
 };

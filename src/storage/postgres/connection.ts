@@ -69,8 +69,9 @@ export function openConnections(options: ConnectionOptions): Connections {
     void check(client).then(() => done(), done);
   const open = () => {
     const made = new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 60_000, verify });
-    // An idle connection that breaks is the pool's to drop; who needs one next gets another.
+    // A connection that breaks while idle is the pool's to drop; while lent, the statement it carries fails. Neither is more than that.
     made.on('error', () => {});
+    made.on('connect', (client) => client.on('error', () => {}));
     return made;
   };
   let pool = open();
@@ -83,7 +84,7 @@ export function openConnections(options: ConnectionOptions): Connections {
   };
 
   const lend = async (): Promise<pg.PoolClient> => {
-    for (;;) {
+    for (let again = 1; ; again -= 1) {
       if (closed) throw new HoldfastError('ledger_unavailable');
       if (pool.waitingCount >= waiting) throw new HoldfastError('busy');
       const from = pool;
@@ -92,7 +93,7 @@ export function openConnections(options: ConnectionOptions): Connections {
       } catch (error) {
         if (isHoldfastError(error)) throw error;
         // Who waited for a connection of a pool that was given up waits for one of the next.
-        if (from !== pool) continue;
+        if (from !== pool && again > 0) continue;
         const exhausted = from.totalCount - from.idleCount >= connections;
         throw exhausted ? new HoldfastError('busy', undefined, { cause: error }) : error;
       }

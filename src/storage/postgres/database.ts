@@ -4,6 +4,7 @@ import { HoldfastError } from '../../core/index.js';
 import type { LedgerDatabase, Row, Value } from '../care/database.js';
 import type { Finding } from '../care/inspection.js';
 import { LEDGER_TABLES, type LedgerTable } from '../care/tables.js';
+import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { toHoldfastError } from './errors.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { decodeText, encodeText } from './text.js';
@@ -81,12 +82,9 @@ export async function openPostgresDatabase(url: string, connectMs: number): Prom
         ?.value ?? '',
     count,
     casesAfter: async (last: CaseRef | null, limit: number) => {
-      const { tenant, root, caseId } = last ?? { tenant: '', root: '', caseId: '' };
-      const rows = await query<{ tenant: string; root: string; case_id: string }>(CASES_AFTER, [
-        ...[tenant, root, caseId].map(encodeText),
-        limit,
-      ]);
-      return rows.map((row) => ({ tenant: row.tenant, root: row.root, caseId: row.case_id }));
+      const { tenant, root, case_id } = ofRef(last ?? { tenant: '', root: '', caseId: '' });
+      const after = [tenant, root, case_id].map(encodeText);
+      return (await query<RefColumns>(CASES_AFTER, [...after, limit])).map(toRef);
     },
     frozen: (work) => transaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work),
     async *rows({ name, columns }: LedgerTable) {

@@ -34,29 +34,28 @@ export interface PostgresLedgerOptions {
   readonly onTimeline?: (info: TimelineInfo) => Promise<void>;
 }
 
+/** What holds where nothing else is said. */
+export const DEFAULTS = {
+  connections: 8,
+  waiting: 1024,
+  connectMs: 5_000,
+  statementMs: 10_000,
+  lockMs: 5_000,
+  replicationMs: 10_000,
+};
+
 /** Batches of writes, and of reads, on their way at once: more of them share less. */
-const LANES = 2;
+export const LIMITS = { lanes: 2, waiting: DEFAULTS.waiting, settleMs: 15_000 };
 
 /**
  * Opens a ledger in a PostgreSQL database, 15 or later, which many processes may share.
  * @throws config_invalid, schema_newer, ledger_unavailable, busy
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<LedgerStore> {
-  const { url, clock, onTimeline, waiting = 1024, settleMs = 15_000 } = options;
-  const connections = openConnections({
-    url,
-    waiting,
-    connections: options.connections ?? 8,
-    connectMs: options.connectMs ?? 5_000,
-    statementMs: options.statementMs ?? 10_000,
-    lockMs: options.lockMs ?? 5_000,
-    replicationMs: options.replicationMs ?? 10_000,
-    ...(onTimeline === undefined ? {} : { onTimeline }),
-  });
+  const connections = openConnections({ ...DEFAULTS, ...options });
   try {
     await migrate(connections, options.migrate ?? true);
-    const limits = { lanes: LANES, waiting, settleMs };
-    return createStore(postgresEngine(connections, clock === undefined ? limits : { ...limits, clock }));
+    return createStore(postgresEngine(connections, { ...LIMITS, ...options }));
   } catch (error) {
     await connections.close().catch(() => undefined);
     throw toHoldfastError(error);

@@ -17,6 +17,9 @@ export const attemptOf = ({ tenant, root, sender, handoffId, attempt }: Acceptan
 /** Spelled as in the partial indexes, so that PostgreSQL uses them. */
 export const IS_OPEN = "state IN ('intended', 'offered', 'in_doubt')";
 
+/** Open, or accepted and the receipt not kept. */
+export const IS_UNFINISHED = "receipt IS NULL AND o.state IN ('intended', 'offered', 'in_doubt', 'accepted')";
+
 /** Rows of a tenant with the columns that are given, as a statement of its own for each set of columns. */
 export function listOf(
   table: string,

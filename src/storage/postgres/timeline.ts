@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { HoldfastError } from '../../core/index.js';
+import { HoldfastError, isHoldfastError } from '../../core/index.js';
 
 /** Which server this is, and the branch of its history that it writes; a promotion begins the next. */
 export interface TimelineInfo {
@@ -38,7 +38,13 @@ export function timelines(
       throw refused('The database is not the one that took over.', systemId, timeline);
     }
     if (timeline === previous) return;
-    await onTimeline?.({ systemId, timeline, previous });
+    try {
+      await onTimeline?.({ systemId, timeline, previous });
+    } catch (error) {
+      throw isHoldfastError(error)
+        ? error
+        : new HoldfastError('ledger_unavailable', undefined, { cause: error });
+    }
     newest = { systemId, timeline };
     if (previous !== null) onChange();
   };

@@ -15,7 +15,7 @@ const DUE_FRAMES = 512;
 const HOLD_FRAMES = 4 * DUE_FRAMES;
 
 /** A log that grows to this size, bytes, and to each double of it, because it cannot be copied back is warned of. */
-const WARN_BYTES = 64 * 1024 * 1024;
+const WARN_BYTES = 32 * 1024 * 1024;
 
 /** Keeps the write-ahead log short without making a commit wait for it: the thread copies, and what is written goes on meanwhile. */
 export class Checkpoints {

@@ -37,8 +37,8 @@ export async function attach(
   const db = new Database(file, { timeout: 0, fileMustExist: true });
   try {
     // Any statement reads the schema first, and finds it locked while another process makes the same file.
-    await whileBusy(() => assertVersion(db), deadline);
     await whileBusy(() => assertOurs(db, file), deadline);
+    await whileBusy(() => assertVersion(db), deadline);
     await whileBusy(() => configure(db), deadline);
     await whileBusy(() => check(db), deadline);
     return db;

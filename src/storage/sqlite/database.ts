@@ -94,7 +94,8 @@ const BEHIND = `(${REF}) > (@tenant, @root, @case_id) ORDER BY ${REF} LIMIT @lim
 const CASES_AFTER = `SELECT * FROM (SELECT ${REF} FROM cases WHERE ${BEHIND})
   UNION SELECT * FROM (SELECT ${REF} FROM audit WHERE seq = 1 AND ${BEHIND}) ORDER BY ${REF} LIMIT @limit`;
 
-function connect(file: string): Database.Database {
+/** Opens a ledger file that is there already, as it is. @throws config_invalid, ledger_unavailable */
+export function connect(file: string): Database.Database {
   try {
     const db = new Database(file, { fileMustExist: true, timeout: LOCK_WAIT_MS });
     try {

@@ -13,8 +13,8 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * A frame of the write-ahead log could not be written. The last frame of a transaction is what commits it, so without it nothing
- * did, and SQLite has put the connection back to where it was.
+ * There was no room, or a write failed. In a commit this is a frame of the write-ahead log: the last one is what commits, so without
+ * it nothing did, and SQLite has put the connection back to where it was.
  */
 export function isCutShort(error: unknown): boolean {
   const code = sqliteCode(error);

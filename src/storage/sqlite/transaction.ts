@@ -85,7 +85,7 @@ export function transactionsOn(db: Database.Database, tables: Tables, judge: Jud
       (alone ? write : inSavepoint)(ruling, toUtc(view.now));
       return 'refusal' in ruling ? { error: ruling.refusal } : { result: ruling.result };
     } catch (error) {
-      if (alone || !db.inTransaction || isFatal(error)) throw error;
+      if (alone || !db.inTransaction || isFatal(error) || isCutShort(error)) throw error;
       return { error: toHoldfastError(error) };
     }
   };

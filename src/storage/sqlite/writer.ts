@@ -53,6 +53,7 @@ export class WriterThread {
   #worker: Worker | null = null;
   #ready = false;
   #deaths = 0;
+  #awaiting = 0;
   #batch: { judged: Judged; readonly resolve: (end: End) => void } | null = null;
   #checkpoint: ((wal: WalState | null) => void) | null = null;
 
@@ -71,7 +72,6 @@ export class WriterThread {
     if (this.#worker !== null || this.#deaths >= MAX_DEATHS) return;
     const worker = startThread(this.#data, this.#heapMb);
     this.#worker = worker;
-    worker.unref();
     let reason: unknown = null;
     worker.on('message', (report: Report) => this.#hear(report));
     worker.on('error', (error) => {
@@ -79,6 +79,8 @@ export class WriterThread {
     });
     // What the thread said before its end has been heard by now, and its connection is closed.
     worker.on('exit', () => this.#buried(worker, reason));
+    // After the listeners: one for messages keeps the process alive.
+    worker.unref();
   }
 
   /**
@@ -90,29 +92,45 @@ export class WriterThread {
     if (worker === null) throw new HoldfastError('internal');
     const requests = batch.map(({ name, command }) => ({ name, command }));
     worker.postMessage({ do: 'run', batch: requests, now, waitMs } satisfies Order);
-    // Somebody waits for this: now the process must not end.
-    worker.ref();
-    try {
-      return await new Promise<End>((resolve) => {
+    return this.#awaited(
+      worker,
+      new Promise<End>((resolve) => {
         this.#batch = { judged: NOTHING_JUDGED, resolve };
-      });
-    } finally {
-      worker.unref();
-    }
+      }),
+    );
   }
 
   /** `null` where it failed. */
-  checkpoint(): Promise<WalState | null> {
-    this.#worker?.postMessage({ do: 'checkpoint' } satisfies Order);
-    return new Promise((resolve) => {
-      this.#checkpoint = resolve;
-    });
+  async checkpoint(): Promise<WalState | null> {
+    const worker = this.#worker;
+    if (worker === null) return null;
+    worker.postMessage({ do: 'checkpoint' } satisfies Order);
+    return this.#awaited(
+      worker,
+      new Promise((resolve) => {
+        this.#checkpoint = resolve;
+      }),
+    );
+  }
+
+  /** While somebody waits for the thread the process must not end. */
+  async #awaited<T>(worker: Worker, report: Promise<T>): Promise<T> {
+    this.#awaiting += 1;
+    worker.ref();
+    try {
+      return await report;
+    } finally {
+      this.#awaiting -= 1;
+      if (this.#awaiting === 0) worker.unref();
+    }
   }
 
   async stop(): Promise<void> {
     const worker = this.#worker;
-    this.#deaths -= worker === null ? 0 : 1;
-    await worker?.terminate();
+    if (worker === null) return;
+    this.#ready = false;
+    this.#deaths -= 1;
+    await this.#awaited(worker, worker.terminate());
   }
 
   #hear(report: Report): void {
@@ -121,7 +139,9 @@ export class WriterThread {
         this.#ready = true;
         return;
       case 'judged':
-        if (this.#batch !== null) this.#batch.judged = { ...report, outcomes: report.outcomes.map(unpack) };
+        if (this.#batch !== null) {
+          this.#batch.judged = { outcomes: report.outcomes.map(unpack), witness: report.witness };
+        }
         return;
       case 'undone':
         this.#end(() => ({ end: 'undone', error: unpackError(report.error), fatal: report.fatal }));
@@ -142,7 +162,7 @@ export class WriterThread {
   #end(toEnd: (judged: Judged) => End): void {
     const batch = this.#batch;
     this.#batch = null;
-    batch?.resolve(toEnd(batch.judged ?? NOTHING_JUDGED));
+    batch?.resolve(toEnd(batch.judged));
   }
 
   #buried(worker: Worker, reason: unknown): void {

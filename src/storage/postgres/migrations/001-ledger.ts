@@ -98,8 +98,8 @@ CREATE TABLE holdfast.offers (
 );
 CREATE UNIQUE INDEX offers_one_open ON holdfast.offers (tenant, root, case_id)
   WHERE state IN ('intended', 'offered', 'in_doubt');
-CREATE INDEX offers_open_by_sender ON holdfast.offers (tenant, sender, ord)
-  WHERE state IN ('intended', 'offered', 'in_doubt');
+CREATE INDEX offers_unfinished ON holdfast.offers (tenant, sender, ord)
+  WHERE receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted');
 
 CREATE TABLE holdfast.decisions (
   tenant ${TEXT} NOT NULL,
@@ -254,9 +254,27 @@ CREATE TABLE holdfast.quarantines (
   PRIMARY KEY (tenant, root, case_id)
 );
 
+CREATE FUNCTION holdfast.unclaim_offer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM holdfast.claims c WHERE c.tenant = NEW.tenant AND c.what = 'offer'
+    AND c.id = NEW.root || ' ' || NEW.sender || ' ' || NEW.handoff_id || ' ' || NEW.attempt;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER offers_unclaimed AFTER UPDATE ON holdfast.offers FOR EACH ROW
+  WHEN (NEW.state IN ('rejected', 'withdrawn', 'expired') OR NEW.receipt IS NOT NULL)
+  EXECUTE FUNCTION holdfast.unclaim_offer();
+
+CREATE FUNCTION holdfast.unclaim_work() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM holdfast.claims c WHERE c.tenant = NEW.tenant AND c.what = 'work' AND c.id = NEW.id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER work_items_unclaimed AFTER UPDATE ON holdfast.work_items FOR EACH ROW
+  WHEN (NEW.state <> 'open') EXECUTE FUNCTION holdfast.unclaim_work();
+
 CREATE FUNCTION holdfast.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'HF001';
+  RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'HL001';
 END $$;
 ${refuse('cases_identity', 'UPDATE', 'cases', 'a case keeps its identity', differ('tenant', 'root', 'case_id', 'kind', 'opened_by', 'opened_at'))}
 ${refuse(
@@ -277,7 +295,7 @@ BEGIN
     OR EXISTS (SELECT 1 FROM holdfast.effects e WHERE e.tenant = OLD.tenant AND e.root = OLD.root
       AND e.case_id = OLD.case_id AND e.state IN ('started', 'unknown'))
   THEN
-    RAISE EXCEPTION 'a case with something out cannot close' USING ERRCODE = 'HF001';
+    RAISE EXCEPTION 'a case with something out cannot close' USING ERRCODE = 'HL001';
   END IF;
   RETURN NEW;
 END $$;
@@ -320,7 +338,7 @@ BEGIN
   IF NOT EXISTS (SELECT 1 FROM holdfast.decisions d WHERE d.tenant = OLD.tenant AND d.root = OLD.root
     AND d.sender = OLD.sender AND d.handoff_id = OLD.handoff_id AND d.attempt = OLD.attempt)
   THEN
-    RAISE EXCEPTION 'only a decision closes an offer' USING ERRCODE = 'HF001';
+    RAISE EXCEPTION 'only a decision closes an offer' USING ERRCODE = 'HL001';
   END IF;
   RETURN NEW;
 END $$;
@@ -371,7 +389,7 @@ BEGIN
   THEN
     RETURN NEW;
   END IF;
-  RAISE EXCEPTION 'the audit chain goes on without gap or fork' USING ERRCODE = 'HF001';
+  RAISE EXCEPTION 'the audit chain goes on without gap or fork' USING ERRCODE = 'HL001';
 END $$;
 CREATE TRIGGER audit_next BEFORE INSERT ON holdfast.audit FOR EACH ROW EXECUTE FUNCTION holdfast.next_entry();
 ${refuse('audit_final', 'UPDATE', 'audit', 'the audit is append-only')}

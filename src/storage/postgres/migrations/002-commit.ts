@@ -56,7 +56,7 @@ const FENCE = `EXISTS (SELECT 1 FROM holdfast.cases c WHERE ${same(REF, 'c', 'r'
   AND c.owner = r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open')`;
 
 /** Makes all changes of one list in one statement; where one row is not as it has to be, none of them is made. */
-const change = (list: string, columns: string, statement: string, code = 'HF001') => `
+const change = (list: string, columns: string, statement: string, code = 'HL001') => `
   IF batch ? '${list}' THEN
     WITH r AS MATERIALIZED (SELECT * FROM ${rows(list, `n ${columns}`, STORED)} WHERE n = ANY (go) ORDER BY n),
     made AS (${statement} RETURNING 1)
@@ -70,7 +70,7 @@ const insert = (table: string, columns: string, where = '') =>
 /**
  * One call of \`holdfast.commit\` carries the commands that waited at one moment, each numbered \`n\`, as lists of the rows that it
  * changes. The head of a case is its version: a command says on which head it was judged, and only while that is still the head
- * may it write. Codes of our own: HF001, a guard or a trigger refuses; HF002, the row is another than the one that was judged.
+ * may it write. Codes of our own: HL001, a guard or a trigger refuses; HL002, the row is another than the one that was judged.
  */
 export const sql = `
 CREATE FUNCTION holdfast.apply(go int[], batch jsonb, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
@@ -84,7 +84,7 @@ ${change(
   'tenant kind definition revision',
   `UPDATE holdfast.kinds k SET definition = r.definition, revision = k.revision + 1 FROM r
       WHERE ${same('tenant kind revision', 'k', 'r')}`,
-  'HF002',
+  'HL002',
 )}
 ${change('open_case', CASE, insert('cases', CASE))}
 ${change(
@@ -106,7 +106,7 @@ ${change(
   'tenant id peer state version status_at task',
   `UPDATE holdfast.tasks t SET state = r.state, version = r.version, status_at = r.status_at, task = r.task FROM r
       WHERE ${same('tenant id peer', 't', 'r')} AND t.version = r.version - 1 AND t.handoff_id IS NULL`,
-  'HF002',
+  'HL002',
 )}
 ${change('add_decision', DECISION, insert('decisions', DECISION))}
 ${change(
@@ -163,7 +163,7 @@ ${change(
   `${insert('claims', 'tenant what id holder')} ON CONFLICT (tenant, what, id) DO UPDATE SET holder = excluded.holder
       WHERE claims.holder = excluded.holder OR NOT EXISTS (
         SELECT 1 FROM holdfast.holders h WHERE h.holder = claims.holder AND h.until > instant)`,
-  'HF002',
+  'HL002',
 )}
   IF batch ? 'unclaim' THEN
     DELETE FROM holdfast.claims c USING ${rows('unclaim', 'n tenant what id holder')}
@@ -198,9 +198,9 @@ BEGIN
     PERFORM holdfast.apply(go, batch, clock);
     RETURN QUERY SELECT unnest(go), 'done', NULL::text;
     RETURN;
-  EXCEPTION WHEN integrity_constraint_violation OR data_exception OR SQLSTATE 'HF001' OR SQLSTATE 'HF002' THEN
+  EXCEPTION WHEN integrity_constraint_violation OR data_exception OR SQLSTATE 'HL001' OR SQLSTATE 'HL002' THEN
     n := go[1];
-    status := CASE WHEN SQLSTATE IN ('23505', '23503', 'HF002') THEN 'conflict' ELSE 'broken' END;
+    status := CASE WHEN SQLSTATE IN ('23505', '23503', 'HL002') THEN 'conflict' ELSE 'broken' END;
     detail := SQLSTATE || ': ' || SQLERRM;
   END;
   IF half = 0 THEN

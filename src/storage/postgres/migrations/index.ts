@@ -1,5 +1,6 @@
 import { sql as ledger } from './001-ledger.js';
 import { sql as commit } from './002-commit.js';
+import { sql as fences } from './003-fences.js';
 
 export interface Migration {
   readonly version: number;
@@ -11,4 +12,5 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'ledger', sql: ledger },
   { version: 2, name: 'commit', sql: commit },
+  { version: 3, name: 'fences', sql: fences },
 ];

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import { HoldfastError, silentLogger } from '../../src/core/index.js';
+import { createDelivery, createLease, type PeerClient } from '../../src/handoff/index.js';
+import type { OfferRow } from '../../src/ledger/index.js';
+import { createMemoryLedger } from '../../src/storage/index.js';
+import {
+  BILLING,
+  KIND,
+  LEGAL,
+  offered,
+  openCase,
+  ref,
+  TestClock,
+  TRIAGE,
+} from '../storage/suite/fixtures.js';
+
+type Send = PeerClient['send'];
+
+/** Triage's deliveries over a wire that is this function; offers are to billing, or to legal where it is named. */
+async function deliveries(send: (close: () => Promise<void>, to: string) => Promise<never>) {
+  const clock = new TestClock();
+  const ledger = createMemoryLedger({ clock });
+  await ledger.putKind('acme', KIND);
+  const lease = createLease({ ledger, agent: TRIAGE, logger: silentLogger, leaseMs: 15_000, beatMs: 5_000 });
+  const sent: string[] = [];
+  const wire: Send = async (to, message) => {
+    const [offer] = await ledger.listOffers('acme', { caseId: message });
+    if (offer === undefined) throw new Error('no offer');
+    sent.push(offer.ref.caseId);
+    const { key } = offer;
+    const close = async () =>
+      void (await ledger.voidOffer({ key, writer: TRIAGE, reason: 'x', expired: false, answer: '{}' }));
+    return send(close, to);
+  };
+  const delivery = createDelivery({
+    self: TRIAGE,
+    ledger,
+    lease,
+    peers: { find: () => null, list: () => [] },
+    keys: { keysOf: async () => [] },
+    client: { card: async () => ({}), send: wire },
+    clock,
+    logger: silentLogger,
+    retryDelaysMs: [],
+    backoffMs: [1, 2],
+    waitMs: 50,
+  });
+  return {
+    clock,
+    ledger,
+    lease,
+    delivery,
+    sent,
+    async offer(caseId: string, toAgent = BILLING): Promise<OfferRow> {
+      await openCase(ledger, caseId);
+      return offered(ledger, clock, { ref: ref(caseId), toAgent, message: caseId });
+    },
+  };
+}
+
+const lost = async (close: () => Promise<void>): Promise<never> => {
+  await close();
+  throw new HoldfastError('outcome_unknown');
+};
+const unreachable = async (): Promise<never> => {
+  throw new HoldfastError('peer_unreachable');
+};
+
+describe('deliveries in the background', () => {
+  it('to a peer that never answers hold up none to another', async () => {
+    const never = new Promise<never>(() => {});
+    const world = await deliveries((close, to) => (to === LEGAL ? never : lost(close)));
+    for (let n = 0; n < 20; n += 1) await world.offer(`DEAD-${n}`, LEGAL);
+    await world.offer('CASE-1');
+    const stop = new AbortController();
+    for (const offer of await world.lease.claimOffers('acme', 100)) {
+      void world.delivery.pursue(offer, stop.signal);
+    }
+    const open = async () => (await world.ledger.listOffers('acme', { open: true, to: BILLING })).length;
+    await expect.poll(open).toBe(0);
+    // And only so many wait for the dead one at the same time.
+    expect(world.sent.filter((caseId) => caseId.startsWith('DEAD'))).toHaveLength(4);
+    stop.abort();
+    await world.lease.end();
+  });
+
+  it('[R-096][R-097] of an offer that nobody answers go on until its time is over, and then close it', async () => {
+    const world = await deliveries(unreachable);
+    const offer = await world.offer('CASE-1');
+    const [claimed] = await world.lease.claimOffers('acme', 1);
+    const pursuit = world.delivery.pursue(claimed ?? offer, new AbortController().signal);
+    await expect.poll(() => world.sent.length).toBeGreaterThan(5);
+    expect(await world.ledger.getOffer(offer.key)).toMatchObject({ state: 'offered' });
+    world.clock.advance(61_000);
+    await pursuit;
+    expect(await world.ledger.getOffer(offer.key)).toMatchObject({ state: 'expired' });
+    await world.lease.end();
+  });
+
+  it('end with a quarantine, without holding the offer', async () => {
+    const world = await deliveries(unreachable);
+    const offer = await world.offer('CASE-1');
+    await world.lease.claimOffers('acme', 1);
+    await world.ledger.quarantine({ ref: offer.ref, reason: 'audit_forked', witnessed: {}, found: {} });
+    await world.delivery.pursue(offer, new AbortController().signal);
+    expect(world.sent).toEqual([]);
+    expect(await world.ledger.getOffer(offer.key)).toMatchObject({ state: 'offered' });
+    await world.lease.end();
+  });
+
+  it('are one more try where a caller asks for it meanwhile', async () => {
+    let reachable = false;
+    const world = await deliveries((close) => (reachable ? lost(close) : unreachable()));
+    const offer = await world.offer('CASE-1');
+    const stop = new AbortController();
+    const [claimed] = await world.lease.claimOffers('acme', 1);
+    const pursuit = world.delivery.pursue(claimed ?? offer, stop.signal);
+    expect(await world.delivery.resend(offer.key)).toMatchObject({ state: 'open' });
+    reachable = true;
+    expect(await world.delivery.resend(offer.key)).toMatchObject({ state: 'withdrawn' });
+    await pursuit;
+    await world.lease.end();
+  });
+});
+
+describe('a delivery for a caller', () => {
+  it('leaves the offer to whoever has claimed it, and learns from the ledger how it ends', async () => {
+    const world = await deliveries(unreachable);
+    const offer = await world.offer('CASE-1');
+    await world.ledger.heartbeat('elsewhere', 60_000);
+    const claim = { tenant: 'acme', agent: TRIAGE, holder: 'elsewhere', limit: 1 };
+    expect(await world.ledger.claimOffers(claim)).toHaveLength(1);
+    expect(await world.delivery.resend(offer.key)).toMatchObject({ state: 'open', problem: 'busy' });
+    const waiting = world.delivery.resend(offer.key);
+    await world.delivery.withdraw(offer.key, 'by a person');
+    expect(await waiting).toMatchObject({ state: 'withdrawn' });
+    expect(world.sent).toEqual([]);
+    await world.lease.end();
+  });
+
+  it('gives the offer back when it gives up', async () => {
+    const world = await deliveries(unreachable);
+    const offer = await world.offer('CASE-1');
+    expect(await world.delivery.deliver(offer)).toMatchObject({ state: 'open', problem: 'peer_unreachable' });
+    expect(await world.lease.claimOffers('acme', 1)).toHaveLength(1);
+    await world.lease.end();
+  });
+});
+
+describe('a lease', () => {
+  it('that ran out while its process slept begins another term, and claims nothing it had before', async () => {
+    const world = await deliveries(unreachable);
+    const offer = await world.offer('CASE-1');
+    expect(await world.lease.claimOffer(offer.key)).toBe(true);
+    const { term } = world.lease;
+    world.clock.advance(15_000);
+    await world.ledger.heartbeat('elsewhere', 60_000);
+    const claim = { tenant: 'acme', agent: TRIAGE, holder: 'elsewhere', limit: 1 };
+    expect(await world.ledger.claimOffers(claim)).toHaveLength(1);
+    expect(await world.lease.claimOffer(offer.key)).toBe(false);
+    expect(term.aborted).toBe(true);
+    expect(world.lease.term.aborted).toBe(false);
+    expect(await world.ledger.isAlive(world.lease.holder)).toBe(true);
+    await world.lease.end();
+    expect(await world.ledger.isAlive(world.lease.holder)).toBe(false);
+  });
+});
