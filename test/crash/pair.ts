@@ -1,9 +1,5 @@
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { main as holdfastCommand } from '../../src/cli/index.js';
+import { type AgentFolder, makeAgents } from './agents.js';
 import type { CrashDatabase } from './databases.js';
 import { judge, type Verdict } from './judge.js';
 import { Node, nothingTold, type Told } from './node.js';
@@ -13,78 +9,32 @@ import { startTarget, type Target } from './target.js';
 const EFFECT_LIMIT_MS = 1_000;
 const SETTLE_MS = 90_000;
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-async function command(...argv: string[]): Promise<Record<string, string>> {
-  const written: string[] = [];
-  const io = {
-    out: (text: string) => void written.push(text),
-    err: (text: string) => void written.push(text),
-    env: {},
-    color: false,
-    untilStopped: () => Promise.resolve(),
-  };
-  const code = await holdfastCommand([...argv, '--json'], io);
-  if (code !== 0) throw new Error(`holdfast ${argv.join(' ')}: exit ${code} ${written.join('')}`);
-  return JSON.parse(written.join(''));
-}
-
 /** Two agents on one ledger, each other's peers, and the business system that one of them calls. */
 export class Pair {
   private constructor(
-    private readonly dir: string,
     readonly database: CrashDatabase,
     readonly target: Target,
     readonly told: Told,
     readonly triage: Node,
     readonly billing: Node,
     private readonly urls: { triage: string; billing: string },
+    private readonly remove: () => Promise<void>,
   ) {}
 
-  /** Made with the command, as a user would. */
   static async make(database: CrashDatabase): Promise<Pair> {
-    const dir = await mkdtemp(join(tmpdir(), 'holdfast-crash-'));
-    const names = ['triage', 'billing'] as const;
-    const made = [];
-    for (const name of names) {
-      const url = `http://127.0.0.1:${await freePort()}`;
-      const at = join(dir, name);
-      await command('init', '--agent', name, '--dir', at, '--url', url, '--ledger', 'ledger.db');
-      const file = join(at, 'holdfast.yaml');
-      const limits = `    limits:\n      effect_limit: ${EFFECT_LIMIT_MS}ms\n    policy:`;
-      const text = (await readFile(file, 'utf8'))
-        .replace(/^ledger: .*$/m, `ledger: ${JSON.stringify(database.ledger)}`)
-        .replace(/^ {4}policy:$/m, limits);
-      await writeFile(file, text);
-      await appendFile(file, '\nlog:\n  level: silent\n');
-      const { thumbprint } = await command('identity', '--dir', at);
-      made.push({ at, url, thumbprint: thumbprint as string });
-    }
-    const [triage, billing] = made as [(typeof made)[number], (typeof made)[number]];
-    for (const [mine, theirs] of [
-      [triage, billing],
-      [billing, triage],
-    ] as const) {
-      const peer = ['--url', theirs.url, '--key', theirs.thumbprint];
-      const allowed = ['--contract', 'refund-dispute/1', '--skill', 'billing'];
-      await command('peer', 'add', '--dir', mine.at, ...peer, ...allowed);
-    }
+    const limits = `effect_limit: ${EFFECT_LIMIT_MS}ms`;
+    const { list, remove } = await makeAgents(['triage', 'billing'], database.ledger, limits);
+    const [triage, billing] = list as [AgentFolder, AgentFolder];
     const target = await startTarget();
     const told = nothingTold();
     return new Pair(
-      dir,
       database,
       target,
       told,
-      new Node('triage', [triage.at, billing.url, target.url], told),
-      new Node('billing', [billing.at, triage.url, target.url], told),
+      new Node('triage', [triage.dir, billing.url, target.url], told),
+      new Node('billing', [billing.dir, triage.url, target.url], told),
       { triage: triage.url, billing: billing.url },
+      remove,
     );
   }
 
@@ -139,7 +89,7 @@ export class Pair {
   async close(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.kill()));
     await this.target.close();
-    await rm(this.dir, { recursive: true, force: true });
+    await this.remove();
   }
 }
 

@@ -7,8 +7,12 @@
  * The last line is the count of violations over all modes that ran.
  */
 import { FAULT_POINTS, type FaultPoint } from '../../src/faults/index.js';
-import { type CrashDatabase, sqliteDatabase } from './databases.js';
+import { type CrashDatabase, postgresDatabase, sqliteDatabase } from './databases.js';
+import { synchronousFailover } from './failover.js';
+import { kills } from './kills.js';
+import { stops } from './stops.js';
 import { sweep } from './sweep.js';
+import { three } from './three.js';
 
 const [only, count, seedGiven] = process.argv.slice(2);
 const SEED = Number(seedGiven ?? Date.now() % 1_000_000);
@@ -23,9 +27,13 @@ type Mode = (n: number, seed: number) => Promise<Summary>;
 /** Each with how much of it there is by default. */
 const MODES: Readonly<Record<string, readonly [Mode, number]>> = {
   sweep: [runSweep, 10],
+  kills: [runKills, 1_000],
+  stops: [runStops, 50],
+  failover: [runFailover, 1],
+  three: [runThree, 5],
 };
 
-const DATABASES: readonly (() => Promise<CrashDatabase>)[] = [sqliteDatabase];
+const DATABASES: readonly (() => Promise<CrashDatabase>)[] = [sqliteDatabase, postgresDatabase];
 
 /** On all databases at the same time. */
 async function onEach<T>(work: (database: CrashDatabase, at: number) => Promise<T>): Promise<T[]> {
@@ -55,6 +63,65 @@ async function runSweep(rounds: number, seed: number): Promise<Summary> {
     line: `${points.length} fault points; ${each.join('; ')}`,
     violations: results.flatMap(({ name, violations }) => violations.map((one) => `${name}: ${one}`)),
   };
+}
+
+/** All of them are of whole nodes that speak HTTP. */
+async function runKills(count: number, seed: number): Promise<Summary> {
+  const results = await onEach(async (database, at) => ({
+    name: database.name,
+    ...(await kills(database, Math.ceil(count / DATABASES.length), seed + 100 * at)),
+  }));
+  const each = results.map(
+    (one) =>
+      `${one.name} ${one.kills} kills, ${one.cases} cases, ${one.accepted} accepted, ${one.effects} effects`,
+  );
+  return {
+    line: each.join('; '),
+    violations: results.flatMap(({ name, violations }) => violations.map((one) => `${name}: ${one}`)),
+  };
+}
+
+async function runStops(count: number, seed: number): Promise<Summary> {
+  const database = await postgresDatabase();
+  try {
+    const result = await stops(database, count, seed);
+    const { cases, accepted, unknown } = result;
+    return {
+      line: `${result.stops} immediate stops, ${cases} cases, ${accepted} accepted, ${unknown} told unknown and settled`,
+      violations: result.violations,
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+async function runFailover(times: number): Promise<Summary> {
+  let cases = 0;
+  let accepted = 0;
+  const violations: string[] = [];
+  for (let time = 0; time < times; time++) {
+    const result = await synchronousFailover();
+    cases += result.cases;
+    accepted += result.accepted;
+    violations.push(...result.violations);
+  }
+  return {
+    line: `${times} synchronous failovers, old primary back each time, ${cases} cases, ${accepted} accepted`,
+    violations,
+  };
+}
+
+async function runThree(cases: number): Promise<Summary> {
+  const database = await postgresDatabase();
+  try {
+    const { epochs, outcomes, violations } = await three(database, cases);
+    return {
+      line: `3 nodes, 64 callers, ${cases} cases, ${epochs} acceptances, ${JSON.stringify(Object.fromEntries(outcomes))}`,
+      violations,
+    };
+  } finally {
+    await database.close();
+  }
 }
 
 async function main(): Promise<number> {
