@@ -2,7 +2,8 @@
 import { openHoldfast, parseCaseFile, refundDispute } from '../../dist/index.js';
 
 const [role, dir, peer, target, idle] = process.argv.slice(2);
-const holdfast = await openHoldfast({ dir });
+// A short lease: what a killed node was working on is taken up soon.
+const holdfast = await openHoldfast({ dir, ports: { pace: { leaseMs: 2_000, beatMs: 400, sweepMs: 200 } } });
 const amount = { amount: '49.00', currency: 'EUR' };
 
 const ask = (method, key) => fetch(target, { method, headers: { 'idempotency-key': key } });

@@ -98,7 +98,7 @@ describe('a node that is told to stop', () => {
     await expect(post(billing.url)).rejects.toThrow();
   });
 
-  it('[R-077] gives back what it could not finish in time, and another process goes on at once', async () => {
+  it('[R-085] gives back what it could not finish in time, and another process goes on at once', async () => {
     const { holdfast: sender } = await start(triage);
     const never = new Promise<void>(() => {});
     let begun = false;
