@@ -16,7 +16,7 @@ import type {
   Reply,
   Request,
 } from './commands.js';
-import { CASE_ID, CONTRACT, chargeLines, IMPORTED_EPOCH, KIND, TENANT } from './fixture.js';
+import { CASE_ID, CONTRACT, chargeLines, IMPORTED_EPOCH, KIND } from './fixture.js';
 import { caseFileOf, readSystems } from './triage.js';
 
 /** The process of one agent: a node, and the commands with which the orchestrator drives it. */
@@ -92,9 +92,13 @@ const handlers: Handlers = {
 
   statusPointer: ({ ref }) => running().holdfast.statusPointer(ref),
   snapshot: ({ ref }) => running().holdfast.ledger.snapshot(ref),
-  listCases: () => running().holdfast.ledger.listCases(TENANT),
+  async listCases() {
+    const { ledger, config } = running().holdfast;
+    return ledger.listCases(config.tenant);
+  },
   listTasks: async ({ peer }) => {
-    const { tasks } = await running().holdfast.ledger.listTasks({ tenant: TENANT, peer, limit: 100 });
+    const { ledger, config } = running().holdfast;
+    const { tasks } = await ledger.listTasks({ tenant: config.tenant, peer, limit: 100 });
     return tasks;
   },
 

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type ErrorCode, HoldfastError } from '../core/index.js';
 import type { AgentSetup, CommandInput, CommandName, CommandOutput, Reply, Request } from './commands.js';
@@ -25,9 +26,12 @@ export class AgentProcess {
   readonly #exited: Promise<void>;
   #nextId = 1;
 
-  constructor(name: string) {
+  /** @param faults fault points at which the process dies, as `HOLDFAST_FAULTS` names them */
+  constructor(name: string, faults?: string) {
     this.name = name;
+    const { HOLDFAST_FAULTS: _, ...env } = process.env;
     this.#child = fork(ENTRY, [], {
+      env: faults === undefined ? env : { ...env, HOLDFAST_FAULTS: faults },
       // Ctrl-C and a closed terminal reach the orchestrator alone, which then ends its agents in order.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -42,6 +46,24 @@ export class AgentProcess {
 
   get pid(): number | undefined {
     return this.#child.pid;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Resolves when the process has ended, by itself or not. @throws internal when it does not in time */
+  async died(): Promise<void> {
+    const late = sleep(COMMAND_LIMIT_MS, 'late', { ref: false });
+    if ((await Promise.race([this.#exited, late])) === 'late') {
+      throw new HoldfastError('internal', `${this.name} is still running`);
+    }
+  }
+
+  /** Ends it as a crash does. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#exited;
   }
 
   /** Everything the process has written to stdout and stderr. */

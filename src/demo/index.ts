@@ -13,6 +13,8 @@ export interface TriageDemoOptions {
   readonly variant?: string;
   /** End when the scenario has been played, instead of staying up to be looked at. */
   readonly once: boolean;
+  /** URL of a PostgreSQL database that holds the ledger, instead of a file of the demo's own. */
+  readonly db?: string;
   /** One JSON object as the last line instead of the timeline. */
   readonly json: boolean;
   /** Takes text as it comes, line ends included. */
@@ -43,7 +45,14 @@ export async function runTriageDemo(options: TriageDemoOptions): Promise<0 | 1 |
   let world: World | null = null;
   try {
     timeline.title(`Triage hands a case to billing${name === null ? '' : `, ${name}`}`, variant.title);
-    world = await World.create({ injected: false, confined: false, outsider: false, ...variant.world });
+    world = await World.create({
+      injected: false,
+      confined: false,
+      outsider: false,
+      db: options.db ?? null,
+      faults: {},
+      ...variant.world,
+    });
     if (signal.received()) return 130;
     const expected = { ...variant.expected, ...options.expected };
     const outcome = await Promise.race([play(world, variant, expected, timeline), signal.stopped]);

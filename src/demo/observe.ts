@@ -68,7 +68,7 @@ export async function observe(stage: Stage): Promise<Observation> {
     },
     leaks: findLeaks({
       exchanges: world.agents().flatMap(({ proxy }) => proxy.exchanges()),
-      output: Object.fromEntries(world.agents().map(({ name, process }) => [name, process.output()])),
+      output: Object.fromEntries(world.agents().map(({ name }) => [name, world.output(name)])),
       audit: canonical(audit),
       dir: world.dir,
     }),

@@ -24,7 +24,7 @@ export class Stage {
   }
 
   snapshot(): Promise<CaseSnapshot> {
-    return this.world.triage.call('snapshot', { ref: this.world.ref });
+    return this.world.witness().call('snapshot', { ref: this.world.ref });
   }
 
   /** Reads who owns the case at this moment, and shows it beside what happened. */
@@ -90,11 +90,26 @@ export class Stage {
   }
 
   /** Resolves when billing has settled everything it accepted. @throws internal when it does not in time */
-  async workSettled(): Promise<CaseSnapshot> {
+  workSettled(): Promise<CaseSnapshot> {
+    return this.#until(
+      ({ work }) => work.every(({ state }) => state !== 'open'),
+      'billing did not finish its work in time',
+    );
+  }
+
+  /** Resolves when triage has verified and kept the receipt of its offer. @throws internal when it does not in time */
+  receiptKept(): Promise<CaseSnapshot> {
+    return this.#until(
+      ({ offers }) => offers.every(({ receipt }) => receipt !== null),
+      'triage did not verify the receipt in time',
+    );
+  }
+
+  async #until(reached: (snapshot: CaseSnapshot) => boolean, otherwise: string): Promise<CaseSnapshot> {
     for (const end = Date.now() + WORK_LIMIT_MS; ; ) {
       const snapshot = await this.snapshot();
-      if (snapshot.work.every(({ state }) => state !== 'open')) return snapshot;
-      if (Date.now() > end) throw new HoldfastError('internal', 'billing did not finish its work in time');
+      if (reached(snapshot)) return snapshot;
+      if (Date.now() > end) throw new HoldfastError('internal', otherwise);
       await sleep(20);
     }
   }

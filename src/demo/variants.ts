@@ -9,6 +9,7 @@ import {
   WITHHELD,
 } from './expectation.js';
 import { CASE_ID, FOREIGN_CASE_ID, UNKNOWN_CASE_ID } from './fixture.js';
+import { receiverCrashes, senderCrashes } from './plays/crashes.js';
 import { badAddress, badEpoch, badEvidence, badForm, badStanding } from './plays/hostile.js';
 import {
   changedBody,
@@ -89,6 +90,34 @@ const V2: Variant = {
   title: "billing's answer is lost, and the same bytes are sent again",
   play: lostReply,
   expected: { ...MOVED, deliveries: { repeated: 1, conflicting: 0 }, repliesLost: 1 },
+};
+
+const V3: Variant = {
+  title: 'triage dies after its intent, with its offer on the way, and before the receipt',
+  world: { faults: { triage: 'S2.after_commit=kill9' } },
+  play: senderCrashes,
+  expected: {
+    ...MOVED,
+    trail: [
+      { at: 'intent stored', owner: 'triage', epoch: 3 },
+      { at: 'offer on its way', owner: 'triage', epoch: 3 },
+      { at: 'answer on its way', owner: 'billing', epoch: 4 },
+    ],
+  },
+};
+
+const V4: Variant = {
+  title: 'billing dies before its acceptance commits, and before it answers',
+  world: { faults: { billing: 'R3.before_commit=kill9' } },
+  play: receiverCrashes,
+  expected: {
+    ...MOVED,
+    trail: [
+      { at: 'before the commit', owner: 'triage', epoch: 3 },
+      { at: 'before the answer', owner: 'billing', epoch: 4 },
+    ],
+    evidenceFetches: 2,
+  },
 };
 
 const V5: Variant = {
@@ -225,7 +254,21 @@ const V15: Variant = {
   },
 };
 
-const VARIANTS: Readonly<Record<string, Variant>> = { V1, V1b, V2, V5, V6, V7, V8, V9, V12, V14, V15 };
+const VARIANTS: Readonly<Record<string, Variant>> = {
+  V1,
+  V1b,
+  V2,
+  V3,
+  V4,
+  V5,
+  V6,
+  V7,
+  V8,
+  V9,
+  V12,
+  V14,
+  V15,
+};
 
 /** Name and title of every variant, in the order of the scenario. */
 export function listVariants(): { readonly name: string; readonly title: string }[] {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CaseRef } from '../core/index.js';
+import { type CaseRef, newId } from '../core/index.js';
 import { addPeer, initAgent, loadIdentity } from '../node/index.js';
 import { AgentProcess } from './child.js';
 import type { AgentSetup } from './commands.js';
@@ -17,6 +17,10 @@ export interface WorldOptions {
   readonly confined: boolean;
   /** A third agent, configured as a peer of billing's without any permission, which owns a case of its own. */
   readonly outsider: boolean;
+  /** URL of the database that holds the ledger; a file in the demo's own folder where `null`. */
+  readonly db: string | null;
+  /** Fault points at which an agent's first process dies. */
+  readonly faults: Partial<Readonly<Record<AgentName, string>>>;
 }
 
 export type AgentName = Role | 'outsider';
@@ -25,7 +29,12 @@ interface Agent {
   readonly name: AgentName;
   readonly dir: string;
   readonly proxy: RecordingProxy;
-  readonly process: AgentProcess;
+  /** The one that runs now, and before it those that died. */
+  readonly processes: AgentProcess[];
+}
+
+function current({ processes }: Agent): AgentProcess {
+  return processes.at(-1) as AgentProcess;
 }
 
 /** Everything a scenario plays in: two agents in their own processes, the systems they work with, and the wire between them. */
@@ -34,12 +43,21 @@ export class World {
   readonly systems: BusinessSystems;
   readonly ref: CaseRef;
   readonly #agents: ReadonlyMap<AgentName, Agent>;
+  readonly #options: WorldOptions;
 
-  private constructor(dir: string, systems: BusinessSystems, agents: ReadonlyMap<AgentName, Agent>) {
+  private constructor(
+    dir: string,
+    systems: BusinessSystems,
+    agents: ReadonlyMap<AgentName, Agent>,
+    options: WorldOptions,
+  ) {
     this.dir = dir;
     this.systems = systems;
+    this.#options = options;
     this.#agents = agents;
-    this.ref = { tenant: TENANT, root: this.urlOf('triage'), caseId: CASE_ID };
+    // A database may hold what earlier runs left: each has its own tenant.
+    const tenant = options.db === null ? TENANT : newId('demo');
+    this.ref = { tenant, root: this.urlOf('triage'), caseId: CASE_ID };
   }
 
   /** Nothing is left running or on disk when it fails. */
@@ -50,15 +68,20 @@ export class World {
     const agents = new Map(
       names.map((name) => [
         name,
-        { name, dir: join(dir, name), proxy: new RecordingProxy(), process: new AgentProcess(name) },
+        {
+          name,
+          dir: join(dir, name),
+          proxy: new RecordingProxy(),
+          processes: [new AgentProcess(name, options.faults[name])],
+        },
       ]),
     );
     const stop = () => stopAll(dir, systems, agents);
     try {
       await Promise.all([systems.start(), ...[...agents.values()].map(({ proxy }) => proxy.start())]);
-      const world = new World(dir, systems, agents);
+      const world = new World(dir, systems, agents, options);
       await world.#configure();
-      await world.#start(options);
+      await world.#start();
       return world;
     } catch (error) {
       await stop();
@@ -79,7 +102,24 @@ export class World {
   }
 
   agent(name: AgentName): AgentProcess {
-    return this.#get(name).process;
+    return current(this.#get(name));
+  }
+
+  /** An agent that can be asked, whichever has just died. */
+  witness(): AgentProcess {
+    return this.triage.running ? this.triage : this.billing;
+  }
+
+  /** Starts an agent that died again, on the same folder and under the same URL. */
+  async restart(name: AgentName, faults?: string): Promise<void> {
+    const agent = this.#get(name);
+    agent.processes.push(new AgentProcess(name, faults));
+    await this.#startAgent(agent);
+  }
+
+  /** What all processes of an agent have written. */
+  output(name: AgentName): Buffer {
+    return Buffer.concat(this.#get(name).processes.map((process) => process.output()));
   }
 
   proxy(name: AgentName): RecordingProxy {
@@ -118,8 +158,14 @@ export class World {
   async #configure(): Promise<void> {
     const keys = new Map<AgentName, string>();
     for (const { name, dir } of this.agents()) {
-      const ledger = name === 'outsider' ? 'ledger.db' : join(this.dir, 'ledger.db');
-      await initAgent({ dir, agent: name, url: this.urlOf(name), ledger });
+      const shared = this.#options.db ?? join(this.dir, 'ledger.db');
+      await initAgent({
+        dir,
+        agent: name,
+        url: this.urlOf(name),
+        ledger: name === 'outsider' ? 'ledger.db' : shared,
+        tenant: this.ref.tenant,
+      });
       keys.set(name, (await loadIdentity(dir)).thumbprint);
     }
     const known = (of: AgentName, peer: AgentName, permitted: boolean) =>
@@ -134,24 +180,25 @@ export class World {
     if (this.#agents.has('outsider')) known('billing', 'outsider', false);
   }
 
-  async #start({ confined, injected }: WorldOptions): Promise<void> {
-    await Promise.all(
-      this.agents().map(async ({ name, dir, proxy, process }) => {
-        const { port } = await process.start({
-          dir,
-          role: name,
-          systemsUrl: this.systems.url,
-          gullible: injected,
-          dialOnly:
-            confined && name === 'billing' ? this.agents().map((agent) => hostOf(agent.proxy.url)) : null,
-        });
-        proxy.forwardTo(port);
-      }),
-    );
+  async #start(): Promise<void> {
+    await Promise.all(this.agents().map((agent) => this.#startAgent(agent)));
     await this.triage.call('openCase', { caseId: CASE_ID });
     if (this.#agents.has('outsider')) {
       await this.triage.call('openCase', { caseId: FOREIGN_CASE_ID, owner: this.urlOf('outsider') });
     }
+  }
+
+  async #startAgent(agent: Agent): Promise<void> {
+    const { name, dir, proxy } = agent;
+    const { confined, injected } = this.#options;
+    const { port } = await current(agent).start({
+      dir,
+      role: name,
+      systemsUrl: this.systems.url,
+      gullible: injected,
+      dialOnly: confined && name === 'billing' ? this.agents().map((other) => hostOf(other.proxy.url)) : null,
+    });
+    proxy.forwardTo(port);
   }
 }
 
@@ -164,7 +211,7 @@ async function stopAll(
   systems: BusinessSystems,
   agents: ReadonlyMap<AgentName, Agent>,
 ): Promise<void> {
-  await Promise.all([...agents.values()].map(({ process }) => process.stop()));
+  await Promise.all([...agents.values()].map((agent) => current(agent).stop()));
   await Promise.all([systems.stop(), ...[...agents.values()].map(({ proxy }) => proxy.stop())]);
   await rm(dir, { recursive: true, force: true });
 }

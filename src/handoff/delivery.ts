@@ -164,6 +164,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     try {
       const result = await attempt(key);
       if (result.state === 'open') return result.problem;
+      // The ledger says it is accepted; what the sender may show for it is still to be had.
+      if (result.state === 'accepted' && result.offer.receipt === null) return 'receipt_invalid';
       logger.info({ handoff: handoffId, attempt: number, state: result.state }, 'open offer finished');
       return null;
     } catch (err) {

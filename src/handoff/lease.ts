@@ -10,6 +10,8 @@ export interface LeaseOptions {
   readonly leaseMs: number;
   /** How often it says so, milliseconds. */
   readonly beatMs: number;
+  /** Called when the lease begins; what it returns is called when it ends. */
+  announce?(holder: string): () => void;
 }
 
 /** That this process lives, as the ledger knows it, and what it has claimed meanwhile. */
@@ -31,11 +33,12 @@ export interface Lease {
   end(): Promise<void>;
 }
 
-export function createLease({ ledger, agent, logger, leaseMs, beatMs }: LeaseOptions): Lease {
+export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }: LeaseOptions): Lease {
   const holder = `${agent}#${newId('run')}`;
   const ended = new AbortController();
   let term = new AbortController();
   let begun: Promise<void> | null = null;
+  let leave = (): void => undefined;
   let beating: Promise<void> = Promise.resolve();
 
   async function goOn(): Promise<void> {
@@ -64,6 +67,7 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs }: LeaseOpt
   function begin(): Promise<void> {
     begun ??= ledger.heartbeat(holder, leaseMs).then(
       () => {
+        leave = announce?.(holder) ?? leave;
         beating = goOn();
       },
       (error: unknown) => {
@@ -114,6 +118,7 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs }: LeaseOpt
       await beating;
       try {
         await ledger.release(holder);
+        leave();
       } catch (err) {
         logger.warn({ code: codeOf(err), err }, 'the lease could not be given back');
       }

@@ -4,7 +4,7 @@ export { claimIdOf } from './rules/claims.js';
 export { asOf } from './rules/effects.js';
 export { boundsOf } from './rules/facts.js';
 export { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from './rules/index.js';
-export { isOpen, offerRow } from './rules/offers.js';
+export { isOpen, isUnfinished, offerRow } from './rules/offers.js';
 export { judgeOwnership } from './rules/ownership.js';
 export type {
   CaseFacts,

@@ -305,7 +305,7 @@ export interface LedgerStore {
   /** Says that the process `holder` lives until `leaseMs` from now, by the database's clock. Its claims last as long; those of a lapsed lease are gone. */
   heartbeat(holder: string, leaseMs: number): Promise<void>;
   isAlive(holder: string): Promise<boolean>;
-  /** Open offers that `agent` sent (or only the one under `key`), oldest first, that no living process has claimed; they are the holder's now. Those the holder already has are not returned, nor any of a quarantined case; a holder without a lease gets none. */
+  /** Offers that `agent` sent (or only the one under `key`) and has to finish: open ones, and accepted ones whose receipt is not kept, oldest first, that no living process has claimed; they are the holder's now. Those the holder already has are not returned, nor any of a quarantined case; a holder without a lease gets none. */
   claimOffers(claim: Claim & { readonly key?: AcceptanceKey }): Promise<OfferRow[]>;
   /** Open work items that `agent` owns (or only `workId`), the same way. */
   claimWork(claim: Claim & { readonly workId?: string }): Promise<WorkItem[]>;

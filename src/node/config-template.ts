@@ -5,12 +5,14 @@ export interface NewAgent {
   readonly dir: string;
   readonly agent: string;
   readonly url: string;
-  /** Path of the ledger file, relative to `dir`. */
+  /** Path of the ledger file, relative to `dir`, or the URL of a database. */
   readonly ledger: string;
+  /** Of the agent's own cases; the usual one where absent. */
+  readonly tenant?: string;
 }
 
 /** The configuration of a new agent: what it needs at first, with a word on each; every other key has a default. */
-export function configTemplate({ agent, url, ledger }: Omit<NewAgent, 'dir'>): string {
+export function configTemplate({ agent, url, ledger, tenant }: Omit<NewAgent, 'dir'>): string {
   const address = loopbackAddress(url);
   const port = address ? address.slice(address.lastIndexOf(':') + 1) : '4100';
   return `# Holdfast: one agent. \`holdfast config explain\` lists every key; \`holdfast config check\` checks this file.
@@ -18,7 +20,7 @@ export function configTemplate({ agent, url, ledger }: Omit<NewAgent, 'dir'>): s
 agent: ${text(agent)}
 # Peers reach this agent here; it is also its identity in tokens and receipts.
 url: ${text(url)}
-# Who owns what. Agents that hand cases to each other use the same file.
+${tenant === undefined ? '' : `tenant: ${text(tenant)}\n`}# Who owns what. Agents that hand cases to each other use the same file.
 ledger: ${text(ledger)}
 
 ${address ? '' : '# Put a proxy that ends TLS for the URL above in front of this address.\n'}listen:

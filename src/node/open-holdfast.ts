@@ -41,6 +41,7 @@ import { Dispatcher } from './dispatcher.js';
 import type { Holdfast } from './holdfast.js';
 import { createLogger } from './logger.js';
 import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
+import { Processes } from './processes.js';
 import { ContractBook } from './received.js';
 import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
 import { Service } from './service.js';
@@ -93,7 +94,14 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const self = identity.url;
   const pace = { ...DEFAULT_PACE, ...options.ports?.pace };
 
-  const lease = createLease({ ledger, agent: self, logger, ...pace });
+  const processes = new Processes(dir);
+  const lease = createLease({
+    ledger,
+    agent: self,
+    logger,
+    ...pace,
+    announce: (holder) => processes.enter(holder),
+  });
   const delivery = createDelivery({
     self,
     ledger,
@@ -149,6 +157,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     delivery,
     worker,
     logger,
+    buryDead: () => processes.bury((holder) => ledger.release(holder)),
     async loadHandlers(holdfast) {
       if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
     },

@@ -17,6 +17,8 @@ export interface ServiceParts {
   readonly logger: Logger;
   /** Registers what the configured module has to say. */
   loadHandlers(holdfast: Holdfast): Promise<void>;
+  /** Ends the leases of processes that are surely gone. */
+  buryDead(): Promise<void>;
   /** Made when the agent starts, since its card names what it receives by then. */
   createServer(): NodeServer;
   createDispatcher(endAbandonedTasks: () => Promise<void>): Dispatcher;
@@ -47,6 +49,7 @@ export class Service {
     const { config, logger, lease } = this.#parts;
     // Before anything is worked on, so that no other process takes it for abandoned.
     await lease.begin();
+    await this.#parts.buryDead();
     const server = this.#parts.createServer();
     const { port } = await listenOn(server, listen);
     this.#server = server;

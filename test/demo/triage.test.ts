@@ -64,6 +64,8 @@ describe('holdfast demo triage', () => {
     ['V1', '[R-064][R-103][R-105] keeps the case with triage'],
     ['V1b', '[R-064][R-082] judges the corrected attempt for itself'],
     ['V2', '[R-083][R-086] answers the same bytes with the same receipt'],
+    ['V3', '[R-088][R-189][R-190] takes up its intent again, however often the sender dies'],
+    ['V4', '[R-088][R-189][R-190] loses nothing when the receiver dies around its commit'],
     ['V5', '[R-047][R-170] refuses evidence that is not what its reference says'],
     ['V6', '[R-044][R-068][R-069][R-171] refuses what is not exactly one envelope of a known version'],
     ['V7', '[R-026][R-051][R-070][R-071][R-087] refuses who may not, without fetching anything'],
@@ -133,9 +135,9 @@ describe('holdfast demo triage', () => {
   });
 
   it('says which variants there are, and starts nothing for another', async () => {
-    await expect(run({ variant: 'V3' })).rejects.toMatchObject({
+    await expect(run({ variant: 'V99' })).rejects.toMatchObject({
       code: 'usage',
-      message: expect.stringContaining('V1, V1b, V2, V5, V6, V7, V8, V9, V12, V14, V15'),
+      message: expect.stringContaining('V1, V1b, V2, V3, V4, V5, V6, V7, V8, V9, V12, V14, V15'),
     });
   });
 

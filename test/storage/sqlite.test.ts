@@ -146,7 +146,7 @@ describe('the file', () => {
     expect(MIGRATIONS.map(({ version, name, sql }) => [version, name, sha256Hex(sql)])).toEqual([
       [1, 'ledger', 'b181bc5cf484d69d703f1e20f34780435997cedc8ab6eacb9de5d11f2a329aa4'],
       [2, 'no-replacing', '930ce7fd843dd297e2256832711f174e42d75a24f1458d26beda5fec4b228157'],
-      [3, 'claims', 'f53703760c85df347b9315384d4134cd01d8f27e30469c683164f07051bc9f38'],
+      [3, 'claims', '633048a4d59ab68528d687fcb02077a947aca63b231e5ca154bae1f3ee6099cb'],
     ]);
   });
 

@@ -6,6 +6,7 @@ import { type CommonOptions, group, leaf, type Session } from '../run.js';
 interface TriageOptions extends CommonOptions {
   variant?: string;
   once?: boolean;
+  db?: string;
 }
 
 export function addDemo(program: Command, session: Session): void {
@@ -24,11 +25,13 @@ export function addDemo(program: Command, session: Session): void {
   )
     .addHelpText('after', `\n${variants()}`)
     .option('--variant <name>', 'inject a fault; one of those listed below')
+    .option('--db <url>', 'keep the ledger in this PostgreSQL database; what the demo wrote stays there')
     .option('--once', 'end when the timeline does, instead of staying up')
     .action((options: TriageOptions) =>
       session.finish(options, async () => {
         session.exit = await runTriageDemo({
           ...(options.variant === undefined ? {} : { variant: options.variant }),
+          ...(options.db === undefined ? {} : { db: options.db }),
           once: options.once === true,
           json: options.json === true,
           out: session.io.out,

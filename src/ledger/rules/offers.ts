@@ -24,6 +24,11 @@ export function isOpen(offer: OfferRow): boolean {
   return OPEN_STATES.includes(offer.state);
 }
 
+/** Whether its sender has something left to do: it is open, or accepted and the receipt is not kept yet. */
+export function isUnfinished(offer: OfferRow): boolean {
+  return isOpen(offer) || (offer.state === 'accepted' && offer.receipt === null);
+}
+
 /** An offer as the port shows it. */
 export function offerRow(offer: StoredOffer): OfferRow {
   const { intendedSeq: _, ...row } = offer;

@@ -41,7 +41,7 @@ export interface LedgerView {
   quarantined(ref: CaseRef): boolean;
   /** Whether the process has a lease that has not run out. */
   alive(holder: string): boolean;
-  /** What can be claimed: open, of no quarantined case, and claimed by no living process. Oldest first. */
+  /** What can be claimed: unfinished, of no quarantined case, and claimed by no living process. Oldest first. */
   freeOffers(claim: OfferClaim): readonly StoredOffer[];
   freeWork(claim: WorkClaim): readonly WorkItem[];
 }

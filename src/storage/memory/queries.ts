@@ -4,6 +4,7 @@ import {
   type ClaimRow,
   claimIdOf,
   isOpen,
+  isUnfinished,
   offerRow,
   type TaskFilter,
   type TaskRow,
@@ -101,7 +102,7 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
             row.key.tenant === tenant &&
             row.key.sender === agent &&
             (key === undefined || claimIdOf(row.key) === claimIdOf(key)) &&
-            isOpen(row) &&
+            isUnfinished(row) &&
             !quarantined(row.ref) &&
             free(tenant, 'offer', claimIdOf(row.key)),
         )

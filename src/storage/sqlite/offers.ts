@@ -75,6 +75,9 @@ const CLAIM_ID = "o.root || ' ' || o.sender || ' ' || o.handoff_id || ' ' || o.a
 /** Spelled as in the partial index, so that SQLite uses it. */
 const IS_OPEN = "state IN ('intended', 'offered', 'in_doubt')";
 
+/** Open, or accepted and the receipt not kept. Spelled as in its index, too. */
+const IS_UNFINISHED = "receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted')";
+
 const toRow = (row: Columns): StoredOffer => ({
   key: toKey(row),
   ref: toRef(row),
@@ -149,7 +152,7 @@ export function offerTable(db: Database.Database, prepared: Prepared) {
     },
     free({ tenant, agent, key, limit }: OfferClaim, now: string): StoredOffer[] {
       const given = { sender: agent, root: key?.root, handoff_id: key?.handoffId, attempt: key?.attempt };
-      const sql = `SELECT * FROM offers o WHERE tenant = @tenant${whereGiven(given)} AND ${IS_OPEN}
+      const sql = `SELECT * FROM offers o WHERE tenant = @tenant${whereGiven(given)} AND ${IS_UNFINISHED}
         AND ${isFree('offer', CLAIM_ID)} ORDER BY rowid LIMIT @limit`;
       return prepared.all<Columns>(sql, { tenant, ...given, now, limit }).map(toRow);
     },

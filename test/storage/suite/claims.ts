@@ -39,7 +39,7 @@ export function claimSuite(open: OpenLedger): void {
       return { ledger, clock };
     }
 
-    it('give each open offer to one living process, oldest first', async () => {
+    it('give each unfinished offer to one living process, oldest first', async () => {
       const { ledger } = await withOffers('CASE-2', 'CASE-3');
       const first = await ledger.claimOffers(ofTriage('p1', 2));
       expect(first.map((offer) => [offer.ref.caseId, offer.state])).toEqual([
@@ -115,9 +115,17 @@ export function claimSuite(open: OpenLedger): void {
       expect(await cases(ledger, ofTriage('p2'))).toEqual(['CASE-2']);
     });
 
-    it('end with the offer: a decided one is claimed by nobody', async () => {
-      const { ledger, clock } = await withOffers();
+    it('end with the offer, once an acceptance has its receipt', async () => {
+      const { ledger, clock } = await withOffers('CASE-2');
+      const [one, two] = await ledger.claimOffers(ofTriage('p1'));
+      if (one === undefined || two === undefined) throw new Error('not claimed');
+      await ledger.voidOffer({ key: two.key, writer: TRIAGE, reason: 'x', expired: false, answer: '{}' });
       await ledger.accept(acceptance(clock));
+      expect(await cases(ledger, ofTriage('p2'))).toEqual([]);
+      await ledger.release('p1', { key: one.key });
+      expect(await cases(ledger, ofTriage('p2'))).toEqual(['CASE-1']);
+      await ledger.recordReceipt({ key: one.key, receipt: 'jws', receiptKey: '{}' });
+      await ledger.release('p2');
       expect(await cases(ledger, ofTriage('p1'))).toEqual([]);
     });
 

@@ -18,8 +18,8 @@ CREATE TABLE claims (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX claims_by_holder ON claims (holder);
 
-CREATE TRIGGER offers_unclaimed AFTER UPDATE OF state ON offers
-WHEN NEW.state NOT IN ('intended', 'offered', 'in_doubt')
+CREATE TRIGGER offers_unclaimed AFTER UPDATE ON offers
+WHEN NEW.state IN ('rejected', 'withdrawn', 'expired') OR NEW.receipt IS NOT NULL
 BEGIN DELETE FROM claims WHERE tenant = NEW.tenant AND what = 'offer'
   AND id = NEW.root || ' ' || NEW.sender || ' ' || NEW.handoff_id || ' ' || NEW.attempt; END;
 
@@ -37,6 +37,7 @@ CREATE TABLE quarantines (
   PRIMARY KEY (tenant, root, case_id)
 ) STRICT;
 
-CREATE INDEX offers_open_by_sender ON offers (tenant, sender) WHERE state IN ('intended', 'offered', 'in_doubt');
+CREATE INDEX offers_unfinished ON offers (tenant, sender)
+  WHERE receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted');
 CREATE INDEX effects_unsettled ON effects (tenant, coalesce(settled_at, limit_at)) WHERE state IN ('started', 'unknown');
 `;
