@@ -43,6 +43,14 @@ export function verifyExport(text: string): ExportVerdict {
   return { ok: true, cases: chains.size, entries };
 }
 
+/** The entries of an export that verifies. */
+export function entriesIn(text: string): AuditEntry[] {
+  return text
+    .split('\n')
+    .map((line) => (line === '' ? null : parseEntry(line)))
+    .filter((entry) => entry !== null);
+}
+
 function parseEntry(line: string): AuditEntry | null {
   let value: unknown;
   try {

@@ -14,6 +14,8 @@ export const EXIT = {
   refused: 9,
   ledgerUnavailable: 10,
   auditBroken: 11,
+  unsafe: 12,
+  regressed: 13,
   interrupted: 130,
 } as const;
 
@@ -32,6 +34,8 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   9: 'Refused by another rule of the ledger, such as a cap, a prohibition or an open offer.',
   10: 'The ledger is busy, or cannot be read or written.',
   11: 'The audit chain does not verify.',
+  12: 'The database is damaged, or may lose what it commits.',
+  13: 'The ledger is not the one that was seen before, or older than what was seen of it.',
   130: 'Interrupted by SIGINT, SIGTERM or SIGHUP before it was done.',
 };
 
@@ -53,6 +57,8 @@ const BY_CODE: Partial<Record<ErrorCode, ExitCode>> = {
   duplicate_conflict: EXIT.refused,
   output_invalid: EXIT.badInput,
   audit_broken: EXIT.auditBroken,
+  ledger_changed: EXIT.regressed,
+  ledger_unsafe: EXIT.unsafe,
   schema_newer: EXIT.schemaNewer,
   port_taken: EXIT.portTaken,
   peer_key_mismatch: EXIT.peer,

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { DEFAULT_LIMITS, HoldfastError, isHoldfastError } from '../core/index.js';
 import { type CaseFile, parseCaseFile } from '../envelope/index.js';
@@ -74,5 +74,14 @@ export function writeNew(file: string, content: string | Uint8Array): void {
       exists ? `${file} exists already.` : `${file} cannot be written: ${reasonOf(cause)}.`,
       { cause },
     );
+  }
+}
+
+/** An export of the audit, or a signed head. @throws usage */
+export function readExport(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new HoldfastError('usage', `The file ${file} cannot be read.`, { cause });
   }
 }

@@ -1,9 +1,11 @@
 import { Command, CommanderError, Help } from 'commander';
 import { HoldfastError } from '../core/index.js';
 import { VERSION } from '../node/index.js';
+import { addAttention } from './commands/attention.js';
 import { addAudit } from './commands/audit.js';
 import { addCase } from './commands/case.js';
 import { addConfig } from './commands/config.js';
+import { addDb } from './commands/db.js';
 import { addDemo } from './commands/demo.js';
 import { addEffect } from './commands/effect.js';
 import { addErrors } from './commands/errors.js';
@@ -11,9 +13,11 @@ import { addEvidence } from './commands/evidence.js';
 import { addHandoff } from './commands/handoff.js';
 import { addIdentity } from './commands/identity.js';
 import { addInit } from './commands/init.js';
+import { addKey } from './commands/key.js';
 import { addKind } from './commands/kind.js';
 import { addPeerCommands } from './commands/peer.js';
 import { addServe } from './commands/serve.js';
+import { addWitness } from './commands/witness.js';
 import { addWork } from './commands/work.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
 import { type Io, processIo } from './io.js';
@@ -24,6 +28,7 @@ const GROUPS = [
   addInit,
   addPeerCommands,
   addIdentity,
+  addKey,
   addServe,
   addConfig,
   addKind,
@@ -33,6 +38,9 @@ const GROUPS = [
   addHandoff,
   addWork,
   addAudit,
+  addAttention,
+  addWitness,
+  addDb,
   addDemo,
   addErrors,
 ];

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { ERROR_TABLE, HoldfastError, isHoldfastError } from '../core/index.js';
-import { type Holdfast, openHoldfast, readConfig } from '../node/index.js';
+import { type Holdfast, ledgerPlace, openHoldfast, readConfig, redactUrl } from '../node/index.js';
 import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.js';
 import { reasonOf } from './files.js';
 import { hintOf } from './hints.js';
@@ -19,6 +19,7 @@ export interface Result {
 export interface CommonOptions {
   readonly json?: boolean;
   readonly dir?: string;
+  readonly db?: string;
 }
 
 /** What every command is given to work with. */
@@ -29,6 +30,11 @@ export class Session {
 
   dirOf(options: CommonOptions): string {
     return resolve(options.dir ?? (this.io.env.HOLDFAST_DIR || '.'));
+  }
+
+  /** The ledger that is named instead of the configured one. */
+  ledgerOf(options: CommonOptions): string | undefined {
+    return options.db ?? (this.io.env.HOLDFAST_DB || undefined);
   }
 
   warn(message: string): void {
@@ -50,7 +56,7 @@ export class Session {
   /** The same, with the agent of `--dir` open meanwhile. */
   withAgent(options: CommonOptions, work: (holdfast: Holdfast) => Promise<Result | null>): Promise<void> {
     return this.finish(options, async () => {
-      const holdfast = await openAgent(this.dirOf(options));
+      const holdfast = await openAgent(this.dirOf(options), this.ledgerOf(options));
       try {
         return await work(holdfast);
       } finally {
@@ -72,19 +78,27 @@ export class Session {
   }
 }
 
-async function openAgent(dir: string): Promise<Holdfast> {
+async function openAgent(dir: string, ledger: string | undefined): Promise<Holdfast> {
   try {
-    return await openHoldfast({ dir });
+    return await openHoldfast({ dir, ...(ledger === undefined ? {} : { ledger }) });
   } catch (error) {
-    if (!isHoldfastError(error) || error.code !== 'ledger_unavailable') throw error;
-    const file = resolve(dir, readConfig(dir).ledger);
-    const said = error.message === ERROR_TABLE.ledger_unavailable.meaning ? null : error.message;
-    const reason = said ?? `${isFolder(file) ? 'it is a folder' : reasonOf(error.cause)}.`;
-    throw new HoldfastError('ledger_unavailable', `The ledger ${file} cannot be opened: ${reason}`, {
-      data: { ...error.data, file },
-      cause: error.cause,
-    });
+    throw isUnavailable(error) ? unavailable(error, ledgerPlace(readConfig(dir), dir, ledger).target) : error;
   }
+}
+
+export function isUnavailable(error: unknown): error is HoldfastError {
+  return isHoldfastError(error) && error.code === 'ledger_unavailable';
+}
+
+/** The same error with the ledger that cannot be opened, and why. */
+export function unavailable(error: HoldfastError, target: string): HoldfastError {
+  const ledger = redactUrl(target);
+  const said = error.message === ERROR_TABLE.ledger_unavailable.meaning ? null : error.message;
+  const reason = said ?? `${isFolder(target) ? 'it is a folder' : reasonOf(error.cause)}.`;
+  return new HoldfastError('ledger_unavailable', `The ledger ${ledger} cannot be opened: ${reason}`, {
+    data: { ...error.data, ledger },
+    cause: error.cause,
+  });
 }
 
 function isFolder(path: string): boolean {
@@ -130,17 +144,23 @@ export function group(parent: Command, name: string, summary: string, example: s
     .addHelpText('after', `\nExample:\n  $ holdfast ${example}`);
 }
 
-/** A command that does something, with the options all of them have; `--dir` only where there is an agent to it. */
+/** A command that does something, with the options all of them have; `--dir` only where there is an agent to it, `--db` only where its ledger is opened. */
 export function leaf(
   parent: Command,
   usage: string,
   summary: string,
   examples: readonly string[],
-  { dir = true }: { dir?: boolean } = {},
+  { dir = true, db = dir }: { dir?: boolean; db?: boolean } = {},
 ): Command {
   const command = parent.command(usage).description(summary);
   if (dir)
     command.option('--dir <dir>', "the agent's folder (default: $HOLDFAST_DIR, or the current folder)");
+  if (db) {
+    command.option(
+      '--db <target>',
+      'the ledger: a file, or postgres://user@host/name (default: $HOLDFAST_DB, or the configured one)',
+    );
+  }
   command.option('--json', 'print exactly one JSON document');
   return command.addHelpText(
     'after',

@@ -194,7 +194,14 @@ export const ERROR_TABLE = {
   peer_key_mismatch: local('changed', 'operator', "The peer's key is not the one configured."),
   peer_incompatible: local('changed', 'operator', 'The peer does not offer what this handover needs.'),
   url_forbidden: local('changed', 'operator', 'The URL points where this node does not connect.'),
+  ledger_changed: local('changed', 'operator', 'The ledger is not the one that this agent has worked with.'),
   schema_newer: local('changed', 'operator', 'The database was made by a newer version.'),
+  ledger_unsafe: local(
+    'changed',
+    'operator',
+    'The database may lose what it commits, and the configuration demands that it does not.',
+  ),
+  backup_invalid: local('changed', 'operator', 'The backup is not whole, or is no backup of a ledger.'),
   port_taken: local('changed', 'operator', 'The port is in use.'),
   already_exists: local('changed', 'operator', 'It exists already.'),
 } as const satisfies Record<string, CodeInfo>;

@@ -36,11 +36,11 @@ export const FAULT_POINTS = {
   'R6.before_commit': 'the work is done; its result is not stored',
   'R6.after_commit': 'the result of the work is stored; the handler does not know yet',
 
-  'L1.begun': 'a transaction has begun; nothing is read',
-  'L2.changed': 'one change is carried out in the transaction',
-  'L3.audited': 'changes and audit are written in the transaction',
+  'L1.begun': 'a write of the ledger has begun; nothing of it is made',
+  'L2.changed': 'changes are made, in the transaction or in the statement that will carry them out',
+  'L3.audited': 'changes and audit entries stand together; the database has not been told to keep them',
   'L4.committing': 'the commit is about to be made, or is on its way to the database',
-  'L5.committed': 'the transaction is committed; nobody knows',
+  'L5.committed': 'the write is committed; nobody knows',
 
   'N1.listening': 'a node listens; what a crash left open is not looked at',
   'N2.recovered': 'what a crash left open is finished, or begun again',

@@ -8,7 +8,7 @@ import {
 } from '../core/index.js';
 import type { EnvelopeRegistry } from '../envelope/index.js';
 import { EXTENSION_URI } from '../protocol/index.js';
-import { mayPass, type Peer, type PeerKeySource, pinnedKeyOf } from '../trust/index.js';
+import { mayPass, type Peer, type PeerKeySource, pinnedKeysOf } from '../trust/index.js';
 import type { PeerClient } from './port.js';
 
 /**
@@ -27,7 +27,7 @@ export async function checkPeer(
     );
   }
   const card = await reach(peer, async () => {
-    await pinnedKeyOf(peer, deps.keys);
+    await pinnedKeysOf(peer, deps.keys);
     return deps.client.card(peer.url);
   });
   const { mediaType } = deps.envelopes;

@@ -28,6 +28,8 @@ export interface AgentParts {
   readonly contracts: ContractBook;
   readonly sender: Sender;
   readonly service: Service;
+  /** Compares the ledger with what was seen of it. */
+  checkLedger(): Promise<void>;
   /** Ends what this agent holds besides the ledger. */
   release(): Promise<void>;
 }
@@ -104,6 +106,8 @@ export function createAgent(parts: AgentParts): Holdfast {
       return statusPointer(ledger, self, ref);
     },
 
+    quarantine: (row) => ledger.quarantine(row),
+
     async addEvidence(content: Uint8Array | AsyncIterable<Uint8Array>, info: EvidenceInput) {
       checkArguments('addEvidence', { content, info });
       const stream = content instanceof Uint8Array ? once(content) : content;
@@ -133,6 +137,8 @@ export function createAgent(parts: AgentParts): Holdfast {
       contracts.handle(contract, handler);
     },
     async start(options = {}) {
+      // Before anything is written, and before anybody is told.
+      await parts.checkLedger();
       await applyKinds();
       return service.start({ ...config.listen, ...options }, agent);
     },

@@ -6,7 +6,8 @@ import { CONFIG_FILE, parseConfig, readConfig } from './config.js';
 import type { Config } from './config-schema.js';
 import { configTemplate, type NewAgent } from './config-template.js';
 import { loopbackAddress } from './loopback.js';
-import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
+import { loadNodeKey } from './node-keys.js';
+import { loadEvidenceSecret } from './secrets.js';
 
 /**
  * Writes a configuration with comments, the node's key and its evidence secret.
@@ -32,6 +33,7 @@ export async function initAgent(input: NewAgent): Promise<Config> {
 export interface NewPeer {
   readonly url: string;
   readonly key: string;
+  readonly nextKey?: string | undefined;
   readonly contracts: readonly string[];
   readonly skills: readonly string[];
 }
@@ -53,7 +55,13 @@ export function addPeer(dir: string, peer: NewPeer, options: { replace?: boolean
   }
   const file = join(dir, CONFIG_FILE);
   const document = parseDocument(readFileSync(file, 'utf8'));
-  const entry = { url, key: peer.key, contracts: [...peer.contracts], skills: [...peer.skills] };
+  const entry = {
+    url,
+    key: peer.key,
+    ...(peer.nextKey === undefined ? {} : { next_key: peer.nextKey }),
+    contracts: [...peer.contracts],
+    skills: [...peer.skills],
+  };
   if (at >= 0) document.setIn(['peers', at], document.createNode(entry));
   else append(document, ['peers'], entry);
   const address = loopbackAddress(url);

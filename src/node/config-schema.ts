@@ -8,6 +8,7 @@ import {
   parseMoney,
 } from '../core/index.js';
 import { DEFAULT_EVIDENCE_TTL_MS } from '../evidence/index.js';
+import { targetProblem } from '../storage/index.js';
 import { absent, count, duration, key, optional, section, size, text } from './config-keys.js';
 import { loopbackAddress } from './loopback.js';
 
@@ -33,6 +34,10 @@ const name = text(NAME_PATTERN, 'must be a name: letters, digits, . _ - (at most
 const path = z.string({ error: 'must be a file path' }).min(1, { error: 'must be a file path' });
 const contractId = text(CONTRACT_ID_PATTERN, 'must be a contract id, name/version, such as refund-dispute/1');
 const operation = text(OPERATION_PATTERN, 'must be the name of an operation, such as refund');
+const ledger = z.string({ error: 'must be a file path or a URL' }).superRefine((value, context) => {
+  const problem = targetProblem(value);
+  if (problem !== null) context.addIssue({ code: 'custom', message: problem });
+});
 const hostAndPort = text(
   /^(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):\d{1,5}$/,
   'must be host:port, such as 127.0.0.1:4200',
@@ -47,15 +52,22 @@ const money = z
     return z.NEVER;
   });
 
+const thumbprint = text(
+  /^[A-Za-z0-9_-]{43}$/,
+  'must be the thumbprint that `holdfast identity` prints on the other side (43 characters)',
+);
+
 const peer = z.strictObject({
   url: key(agentUrl, 'URL', "The peer agent's URL, exactly as it signs its tokens."),
   key: key(
-    text(
-      /^[A-Za-z0-9_-]{43}$/,
-      'must be the thumbprint that `holdfast identity` prints on the other side (43 characters)',
-    ),
+    thumbprint,
     'thumbprint',
     "RFC 7638 SHA-256 thumbprint of the peer's key; a peer that shows another key is refused.",
+  ),
+  next_key: absent(
+    thumbprint,
+    'thumbprint',
+    'Thumbprint of the key that the peer is about to change to; accepted beside `key`.',
   ),
   contracts: optional(
     z.array(contractId),
@@ -146,11 +158,44 @@ export const configSchema = z.strictObject({
     'Vendor name in the media type of envelopes; both sides must use the same.',
   ),
   ledger: optional(
-    path,
-    'path',
+    ledger,
+    'path or URL',
     'ledger.db',
-    'The SQLite file that records who owns what; agents that hand cases to each other use the same file. Relative to this file.',
+    'What records who owns what: an SQLite file, relative to this file, or a PostgreSQL database, `postgres://user@host/name`. Agents that hand cases to each other use the same.',
   ),
+  durability: optional(
+    z.enum(['standard', 'strict'], { error: 'must be `standard` or `strict`' }),
+    '`standard` or `strict`',
+    'standard',
+    'What becomes of a database that can lose what it has committed, such as one with an asynchronous standby: `standard` says so in the log, `strict` refuses it.',
+  ),
+  postgres: section({
+    connections: count(
+      10,
+      { min: 1, max: 1000 },
+      'Connections of this node to PostgreSQL; all nodes together stay below `max_connections` of the server.',
+    ),
+    connect_timeout: duration(
+      5_000,
+      { minMs: 100, maxMs: 60_000 },
+      'Time for one connection to PostgreSQL, and for waiting until one is free.',
+    ),
+    statement_timeout: duration(
+      10_000,
+      { minMs: 100, maxMs: 300_000 },
+      'Time for one statement in PostgreSQL.',
+    ),
+    lock_timeout: duration(
+      3_000,
+      { minMs: 10, maxMs: 60_000 },
+      'Time for waiting until another writer has finished with the same case.',
+    ),
+    standby_wait: duration(
+      5_000,
+      { minMs: 100, maxMs: 300_000 },
+      'Time that a commit may wait for a synchronous standby; then its outcome is unknown, and is found out.',
+    ),
+  }),
   listen: section({
     host: optional(z.string().min(1), 'host', '127.0.0.1', 'Address on which the node listens.'),
     port: count(4100, { min: 0, max: 65_535 }, 'Port on which the node listens; 0 takes a free one.'),

@@ -176,7 +176,11 @@ export function limitsOf({ limits: l }: Config): Limits {
 }
 
 export function peersOf(config: Config): Peer[] {
-  return config.peers.map((peer) => ({ ...peer, tenant: peer.tenant ?? config.tenant }));
+  return config.peers.map(({ next_key, ...peer }) => ({
+    ...peer,
+    tenant: peer.tenant ?? config.tenant,
+    ...(next_key === undefined ? {} : { nextKey: next_key }),
+  }));
 }
 
 export function kindsOf(config: Config): KindDefinition[] {

@@ -9,7 +9,7 @@ import type {
   HandoffHandler,
   StatusPointer,
 } from '../handoff/index.js';
-import type { CaseRow, EffectRow, LedgerStore, NoteRow, WorkItem } from '../ledger/index.js';
+import type { CaseRow, EffectRow, LedgerStore, NoteRow, Quarantine, WorkItem } from '../ledger/index.js';
 import type { NodeIdentity } from '../trust/index.js';
 import type { Config } from './config-schema.js';
 
@@ -60,6 +60,10 @@ export type LedgerReader = Pick<
   | 'listTasks'
   | 'readAudit'
   | 'listAuditedCases'
+  | 'auditHead'
+  | 'auditHash'
+  | 'listQuarantined'
+  | 'listAttention'
 >;
 
 /** One agent with its ledger: hands cases over, receives them, and writes under the fence. */
@@ -102,6 +106,9 @@ export interface Holdfast {
   statusPointer(ref: CaseRef): Promise<StatusPointer>;
   /** Stores the kinds of the configuration in the ledger. @throws kind_conflict unless `replace` is set */
   applyKinds(options?: { replace?: boolean }): Promise<Record<string, 'created' | 'same' | 'replaced'>>;
+
+  /** Closes a case to every write, since its ledger is proved older than what was seen of it. */
+  quarantine(row: Omit<Quarantine, 'at'>): Promise<void>;
 
   /** Stores bytes as evidence. @throws evidence_too_large */
   addEvidence(

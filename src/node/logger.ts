@@ -16,6 +16,8 @@ const SECRET_NAMES = [
 const REDACTED = SECRET_NAMES.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 /** A signed URL is a credential for what it names. */
 const SIGNED_QUERY = /([?&](?:sig|token|secret)=)[^&\s"]+/gi;
+/** The password of a database URL. */
+const PASSWORD = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@"]*:)[^\s/"]*@/gi;
 const BEARER = /\b(Bearer\s+)[A-Za-z0-9._~+/-]+=*/gi;
 
 /** Logs JSON lines to stderr: ids, codes and counts. Credentials that slip in are removed. */
@@ -36,7 +38,11 @@ export function createLogger(options: {
       redact: { paths: REDACTED, censor: '[removed]' },
       serializers: { err: (error: unknown) => describeError(error, options.debug ?? false) },
       hooks: {
-        streamWrite: (line) => line.replace(SIGNED_QUERY, '$1[removed]').replace(BEARER, '$1[removed]'),
+        streamWrite: (line) =>
+          line
+            .replace(SIGNED_QUERY, '$1[removed]')
+            .replace(BEARER, '$1[removed]')
+            .replace(PASSWORD, '$1[removed]@'),
       },
     },
     options.destination ?? pino.destination({ fd: 2, sync: true }),

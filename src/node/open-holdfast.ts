@@ -13,7 +13,7 @@ import {
   type HandoffHandler,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
-import { openEvidenceFiles, openSqliteLedger } from '../storage/index.js';
+import { openEvidenceFiles, redactUrl } from '../storage/index.js';
 import {
   type AgentExecutor,
   buildAgentCard,
@@ -28,7 +28,6 @@ import {
 } from '../transport/index.js';
 import {
   createAuthenticator,
-  createNodeIdentity,
   createPeerDirectory,
   type NodeIdentity,
   type PeerDirectory,
@@ -39,13 +38,16 @@ import type { Config } from './config-schema.js';
 import { loadContracts, loadHandlers } from './contracts.js';
 import { Dispatcher } from './dispatcher.js';
 import type { Holdfast } from './holdfast.js';
+import { ledgerPlace } from './ledger-place.js';
 import { createLogger } from './logger.js';
+import { openIdentity } from './node-keys.js';
 import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
 import { Processes } from './processes.js';
 import { ContractBook } from './received.js';
-import { loadEvidenceSecret, loadNodeKey } from './secrets.js';
+import { loadEvidenceSecret } from './secrets.js';
 import { Service } from './service.js';
 import { VERSION } from './version.js';
+import { openWitnessedLedger } from './witnessed-ledger.js';
 
 /** Where an agent lives and what it brings; everything has a default. */
 export interface OpenOptions {
@@ -53,6 +55,8 @@ export interface OpenOptions {
   readonly dir?: string;
   /** The configuration as an object with the keys of the file, instead of the file. */
   readonly config?: unknown;
+  /** Path of the ledger file or URL of its database, instead of the one configured; a path is relative to the current folder. */
+  readonly ledger?: string;
   /** What the agent does with handoffs, by contract id; the same as `onHandoff` for each. */
   readonly handlers?: Readonly<Record<string, HandoffHandler>>;
   /** Answers messages that carry no handoff; without one they are rejected with a clear word. */
@@ -65,7 +69,7 @@ export interface OpenOptions {
 
 /**
  * Opens one agent: reads its configuration, makes its key on the first start, and opens its ledger. Nothing listens until `start`.
- * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unavailable
+ * @throws usage, config_invalid, contract_missing, contract_invalid, schema_newer, ledger_unsafe, ledger_unavailable, ledger_changed
  */
 export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast> {
   checkArguments('openHoldfast', options);
@@ -78,10 +82,17 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   if (faultsEnabled) logger.warn({}, 'HOLDFAST_FAULTS IS SET: this process can be made to fail on purpose');
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
-  const identity = await createNodeIdentity({ url: config.url, privateJwk: await loadNodeKey(dir), clock });
+  const identity = await openIdentity(dir, config.url, clock);
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
-  const ledger = await openSqliteLedger({ file: resolve(dir, config.ledger), clock });
+  const place = ledgerPlace(config, dir, options.ledger);
+  const { ledger, check, inspection } = await openWitnessedLedger({
+    dir,
+    place,
+    durability: config.durability,
+    clock: options.ports?.clock,
+    logger,
+  });
 
   const limits = limitsOf(config);
   const envelopes = createEnvelopeRegistry([envelopeV2], config.vendor);
@@ -158,6 +169,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     worker,
     logger,
     buryDead: () => processes.bury((holder) => ledger.release(holder)),
+    ledger: { target: redactUrl(place.target), ...inspection },
     async loadHandlers(holdfast) {
       if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
     },
@@ -202,6 +214,9 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     sender,
     service,
     release: () => guarded.close(),
+    checkLedger: async () => {
+      await check({ rewrite: true });
+    },
   });
 }
 

@@ -1,31 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fstatSync, linkSync, openSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { JWK } from 'jose';
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { HoldfastError, newId } from '../core/index.js';
-import { generateNodeKey } from '../trust/index.js';
 
-/** The node's private key, a JWK. Whoever has it is this agent. */
-export const NODE_KEY_FILE = 'node.key.json';
 /** The secret under which evidence URLs are signed. */
 export const EVIDENCE_SECRET_FILE = 'evidence.secret';
 
 const OWNER_ONLY = 0o600;
-
-/**
- * The node's key; made on first use.
- * @throws config_invalid when others can read the file or it is no key
- */
-export async function loadNodeKey(dir: string): Promise<JWK> {
-  const file = join(dir, NODE_KEY_FILE);
-  const text =
-    readSecret(file) ?? createSecret(file, `${JSON.stringify(await generateNodeKey(), null, 2)}\n`);
-  try {
-    return JSON.parse(text.toString('utf8'));
-  } catch (cause) {
-    throw new HoldfastError('config_invalid', `${file} is not a JWK as JSON.`, { cause });
-  }
-}
 
 /**
  * The 32 bytes that sign evidence URLs; made on first use.
@@ -39,7 +30,7 @@ export function loadEvidenceSecret(dir: string): Uint8Array {
 }
 
 /** The file's bytes, or `null` where there is none. The open file is what is checked, so that it cannot be swapped in between. */
-function readSecret(file: string): Buffer | null {
+export function readSecret(file: string): Buffer | null {
   let handle: number;
   try {
     handle = openSync(file, 'r');
@@ -64,7 +55,7 @@ function readSecret(file: string): Buffer | null {
 }
 
 /** Whole or not at all: a crash leaves no half key, and of two processes that start at once both use the first one's. */
-function createSecret(file: string, content: string | Uint8Array): Buffer {
+export function createSecret(file: string, content: string | Uint8Array): Buffer {
   const draft = `${file}.${newId('new')}`;
   try {
     // On the disk before its name is: tokens and receipts under a key that a power cut takes away could never be verified again.
@@ -78,6 +69,30 @@ function createSecret(file: string, content: string | Uint8Array): Buffer {
     unlinkIfThere(draft);
   }
   return readSecret(file) as Buffer;
+}
+
+/** The old content or the new one, whole and on the disk, whenever the machine stops. @throws config_invalid */
+export function replaceFile(file: string, content: string): void {
+  const draft = `${file}.${newId('new')}`;
+  try {
+    writeFileSync(draft, content, { mode: OWNER_ONLY, flag: 'wx', flush: true });
+    renameSync(draft, file);
+    syncFolder(dirname(file));
+  } catch (cause) {
+    throw new HoldfastError('config_invalid', `${file} cannot be written.`, { cause });
+  } finally {
+    unlinkIfThere(draft);
+  }
+}
+
+/** Names in a folder are on the disk only once the folder is. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 function unlinkIfThere(file: string): void {

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { HoldfastError, type Logger, pause } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
 import type { Delivery, Lease, Worker } from '../handoff/index.js';
+import type { Inspection } from '../storage/index.js';
 import type { NodeServer } from '../transport/index.js';
 import { peersOf } from './config.js';
 import type { Config } from './config-schema.js';
@@ -15,6 +16,8 @@ export interface ServiceParts {
   readonly delivery: Delivery;
   readonly worker: Worker;
   readonly logger: Logger;
+  /** What the node found out about the database of its ledger. */
+  readonly ledger: Inspection & { readonly target: string };
   /** Registers what the configured module has to say. */
   loadHandlers(holdfast: Holdfast): Promise<void>;
   /** Ends the leases of processes that are surely gone. */
@@ -46,6 +49,7 @@ export class Service {
     if (this.#started) throw new HoldfastError('usage', 'The agent was started before.');
     await this.#parts.loadHandlers(holdfast);
     this.#started = true;
+    this.#describeLedger();
     const { config, logger, lease } = this.#parts;
     // Before anything is worked on, so that no other process takes it for abandoned.
     await lease.begin();
@@ -60,6 +64,17 @@ export class Service {
     this.#dispatcher = this.#parts.createDispatcher(() => server.endAbandonedTasks(peers));
     this.#dispatcher.start();
     return { url: config.url, host: listen.host, port };
+  }
+
+  #describeLedger(): void {
+    const { ledger, logger } = this.#parts;
+    logger.info({ ledger: ledger.target, database: ledger.summary }, 'ledger opened');
+    for (const { severity, code, message } of ledger.findings) {
+      const fields = { finding: code, what: message };
+      if (severity === 'unsafe')
+        logger.warn(fields, 'the database of the ledger can lose what it has committed');
+      else if (severity === 'warn') logger.warn(fields, 'look at the database of the ledger');
+    }
   }
 
   get started(): boolean {

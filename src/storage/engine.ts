@@ -75,9 +75,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
     ...ledger,
     currentEffects,
     attention: (tenant, limit) =>
-      [...ledger.unknownEffects(tenant, limit).map(ofEffect), ...ledger.quarantines(tenant).map(ofQuarantine)]
-        .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
-        .slice(0, limit),
+      attentionOf(ledger.unknownEffects(tenant, limit), ledger.quarantines(tenant), limit),
     snapshot: (ref) => ({
       case: ledger.case(ref),
       offers: ledger.offersOf(ref),
@@ -88,6 +86,17 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       audit: ledger.audit(ref),
     }),
   };
+}
+
+/** Oldest first. */
+export function attentionOf(
+  effects: readonly EffectRow[],
+  quarantines: readonly Quarantine[],
+  limit: number | undefined,
+): AttentionItem[] {
+  return [...effects.map(ofEffect), ...quarantines.map(ofQuarantine)]
+    .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
+    .slice(0, limit);
 }
 
 function ofEffect(effect: EffectRow): AttentionItem {

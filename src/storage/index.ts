@@ -1,3 +1,14 @@
+export { backupLedger, type Restored, restoreLedger } from './care/backup.js';
+export type { Backup } from './care/backup-file.js';
+export { openCheckedLedger } from './care/checked.js';
+export { type Examination, examineLedger, isHealthy } from './care/doctor.js';
+export { type Finding, type Inspection, isUnsafe } from './care/inspection.js';
+export { type Migrated, migrateLedger } from './care/migrate.js';
+export { type LedgerStatus, ledgerStatus } from './care/status.js';
 export { openEvidenceFiles } from './files/evidence-files.js';
+export { openWitnessFiles, type Seen, type SeenLedger, type WitnessFiles } from './files/witness-files.js';
 export { createMemoryLedger } from './memory/index.js';
+export { type LedgerOptions, openLedger } from './open.js';
+export { openPostgresLedger, type PostgresLedgerOptions, type TimelineInfo } from './postgres/index.js';
 export { openSqliteLedger } from './sqlite/index.js';
+export { isPostgresUrl, type LedgerTarget, redactUrl, resolveTarget, targetProblem } from './target.js';

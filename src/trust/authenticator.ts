@@ -1,8 +1,8 @@
-import { decodeJwt, type JWTPayload, jwtVerify } from 'jose';
+import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
 import { type Clock, HoldfastError, type Logger, sha256Hex } from '../core/index.js';
 import { TOKEN_LIFETIME_SECONDS } from './identity.js';
-import { isInOneSpelling, pinnedKeyOf } from './keys.js';
-import type { Authenticator, PeerDirectory, PeerKeySource } from './model.js';
+import { isInOneSpelling, type PeerKey, pinnedKeysOf } from './keys.js';
+import type { Authenticator, Peer, PeerDirectory, PeerKeySource } from './model.js';
 import type { Principal } from './principal.js';
 
 const MAX_TOKEN_CHARS = 4096;
@@ -17,7 +17,7 @@ interface Cached {
 }
 
 /**
- * Verifies the peers' signed JWTs: pinned key, our URL as audience, issuer = subject = a configured peer, at most five minutes of life.
+ * Verifies the peers' signed JWTs: a pinned key that is in use, our URL as audience, issuer = subject = a configured peer, at most five minutes of life.
  * A verified token is remembered by its SHA-256 until it expires or its peer is configured otherwise; verifying costs more than the rest of a request.
  */
 export function createAuthenticator(options: {
@@ -35,9 +35,21 @@ export function createAuthenticator(options: {
     const claimed = decodeJwt(token).iss;
     const peer = claimed === undefined ? null : options.peers.find(claimed);
     if (!peer) throw new Error('issuer is not a configured peer');
-    const { key, algorithm } = await pinnedKeyOf(peer, options.keys);
-    const { payload } = await jwtVerify(token, key, {
-      algorithms: [algorithm],
+    let failure: unknown;
+    // While a peer changes its key two are pinned, and which of them it was is not for the token to say.
+    for (const by of await pinnedKeysOf(peer, options.keys, decodeProtectedHeader(token).kid)) {
+      try {
+        return await verifyWith(by, token, peer);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async function verifyWith(by: PeerKey, token: string, peer: Peer): Promise<Cached> {
+    const { payload } = await jwtVerify(token, by.key, {
+      algorithms: [by.algorithm],
       issuer: peer.url,
       subject: peer.url,
       audience: options.audience,
@@ -52,7 +64,7 @@ export function createAuthenticator(options: {
     return {
       principal: { agent: peer.url, tenant: peer.tenant, tokenId: jti },
       expiresAt: exp,
-      pinnedKey: peer.key,
+      pinnedKey: by.thumbprint,
     };
   }
 
@@ -67,7 +79,8 @@ export function createAuthenticator(options: {
       const now = options.clock.now().getTime() / 1000;
       if (held && now < held.expiresAt) {
         const peer = options.peers.find(held.principal.agent);
-        if (peer?.key === held.pinnedKey && peer.tenant === held.principal.tenant) return held.principal;
+        const pinned = peer?.key === held.pinnedKey || peer?.nextKey === held.pinnedKey;
+        if (pinned && peer?.tenant === held.principal.tenant) return held.principal;
       }
       cache.delete(fingerprint);
       let verified: Cached;

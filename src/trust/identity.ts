@@ -9,6 +9,7 @@ import {
   SignJWT,
 } from 'jose';
 import { type Clock, HoldfastError, newId, normalizeAgentUrl } from '../core/index.js';
+import { RETIRED_MEMBER, RETIRED_TYPE } from './keys.js';
 import type { NodeIdentity } from './model.js';
 
 export const TOKEN_LIFETIME_SECONDS = 300;
@@ -22,29 +23,60 @@ export async function generateNodeKey(): Promise<JWK> {
   return exportJWK(privateKey);
 }
 
+/** A key that this node signed with before: its public part, and when another took its place (UTC). */
+export interface RetiredKey {
+  readonly jwk: JWK;
+  readonly retiredAt: string;
+}
+
+/** Peers read at most 16 keys; older ones stay on file, and with the receipts they verified. */
+const MAX_SERVED_RETIRED = 12;
+
 /**
- * The node's identity from its private JWK.
- * @throws config_invalid when the key is not a private Ed25519 JWK
+ * The node's identity from its private JWK. `nextJwk` is served so that peers can pin it before it is used; `retired` keys are served
+ * for the receipts they signed, each marked by the key in use.
+ * @throws config_invalid when a key is not a private Ed25519 JWK
  */
 export async function createNodeIdentity(options: {
   url: string;
   privateJwk: JWK;
+  nextJwk?: JWK | null;
+  retired?: readonly RetiredKey[];
   clock: Clock;
 }): Promise<NodeIdentity> {
-  const { kty, crv, x, d } = options.privateJwk;
-  if (kty !== 'OKP' || crv !== 'Ed25519' || !x || !d) {
-    throw new HoldfastError('config_invalid', 'The node key is not a private Ed25519 JWK.');
-  }
   const url = normalizeAgentUrl(options.url);
-  const publicJwk: JWK = { kty, crv, x };
-  const thumbprint = await calculateJwkThumbprint(publicJwk, 'sha256');
-  const key = (await importJWK({ kty, crv, x, d }, 'EdDSA')) as CryptoKey;
+  const current = await keyPairOf(options.privateJwk);
+  const next = options.nextJwk ? await keyPairOf(options.nextJwk) : null;
+  const { key, publicJwk, thumbprint } = current;
   const tokens = new Map<string, { token: string; renewAt: number }>();
+
+  const sign = (typ: string, claims: Record<string, unknown>, header: object = {}) =>
+    new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+      .setProtectedHeader({ alg: 'EdDSA', kid: thumbprint, typ, ...header })
+      .sign(key);
+
+  const retired = await Promise.all(
+    [...(options.retired ?? [])]
+      .sort((a, b) => (a.retiredAt < b.retiredAt ? 1 : -1))
+      .map(async ({ jwk, retiredAt }) => {
+        const old = await calculateJwkThumbprint(jwk, 'sha256');
+        const retired_at = Math.floor(Date.parse(retiredAt) / 1000);
+        const mark = await sign(RETIRED_TYPE, { iss: url, thumbprint: old, retired_at });
+        return { thumbprint: old, retiredAt, served: { ...served(jwk, old), [RETIRED_MEMBER]: mark } };
+      }),
+  );
+  const keys = [
+    served(publicJwk, thumbprint),
+    ...(next === null ? [] : [served(next.publicJwk, next.thumbprint)]),
+    ...retired.slice(0, MAX_SERVED_RETIRED).map((one) => one.served),
+  ];
 
   return {
     url,
     thumbprint,
-    jwks: () => ({ keys: [{ ...publicJwk, kid: thumbprint, alg: 'EdDSA', use: 'sig' }] }),
+    nextThumbprint: next?.thumbprint ?? null,
+    retired: retired.map(({ served: _, ...one }) => one),
+    jwks: () => ({ keys }),
     async tokenFor(audience) {
       const now = Math.floor(options.clock.now().getTime() / 1000);
       const held = tokens.get(audience);
@@ -61,9 +93,21 @@ export async function createNodeIdentity(options: {
       tokens.set(audience, { token, renewAt: now + TOKEN_LIFETIME_SECONDS - RENEW_BEFORE_SECONDS });
       return token;
     },
-    signReceipt: (claims) =>
-      new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
-        .setProtectedHeader({ alg: 'EdDSA', kid: thumbprint, typ: RECEIPT_TYPE })
-        .sign(key),
+    signReceipt: (claims) => sign(RECEIPT_TYPE, claims),
+    sign: (typ, claims) => sign(typ, claims, { jwk: publicJwk }),
   };
+}
+
+function served(jwk: JWK, thumbprint: string): JWK {
+  return { ...jwk, kid: thumbprint, alg: 'EdDSA', use: 'sig' };
+}
+
+async function keyPairOf(jwk: JWK): Promise<{ key: CryptoKey; publicJwk: JWK; thumbprint: string }> {
+  const { kty, crv, x, d } = jwk;
+  if (kty !== 'OKP' || crv !== 'Ed25519' || !x || !d) {
+    throw new HoldfastError('config_invalid', 'The node key is not a private Ed25519 JWK.');
+  }
+  const publicJwk: JWK = { kty, crv, x };
+  const key = (await importJWK({ kty, crv, x, d }, 'EdDSA')) as CryptoKey;
+  return { key, publicJwk, thumbprint: await calculateJwkThumbprint(publicJwk, 'sha256') };
 }

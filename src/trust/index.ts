@@ -1,7 +1,8 @@
 export { createAuthenticator } from './authenticator.js';
-export { createNodeIdentity, generateNodeKey } from './identity.js';
-export { pinnedKeyOf } from './keys.js';
+export { createNodeIdentity, generateNodeKey, type RetiredKey } from './identity.js';
+export { pinnedKeysOf } from './keys.js';
 export type { Authenticator, NodeIdentity, Peer, PeerDirectory, PeerKeySource } from './model.js';
 export { createPeerDirectory, mayPass } from './peers.js';
 export type { Principal } from './principal.js';
 export { verifyReceipt } from './receipts.js';
+export { verifyStatement } from './statements.js';

@@ -1,4 +1,4 @@
-import { base64url, type CryptoKey, calculateJwkThumbprint, importJWK, type JWK } from 'jose';
+import { base64url, type CryptoKey, calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
 import { HoldfastError } from '../core/index.js';
 import type { Peer, PeerKeySource } from './model.js';
 
@@ -26,29 +26,105 @@ export function isInOneSpelling(compact: string): boolean {
   return compact.split('.').every((part) => base64url.encode(base64url.decode(part)) === part);
 }
 
-export interface PinnedKey {
+/** Marks a key of a key set as retired: a JWS of the key in use, which says which key it is and since when. */
+export const RETIRED_MEMBER = 'urn:holdfast:retired';
+export const RETIRED_TYPE = 'holdfast-retired-key+jwt';
+
+export interface PeerKey {
   readonly jwk: JWK;
   readonly key: CryptoKey;
   readonly algorithm: 'EdDSA' | 'ES256';
+  readonly thumbprint: string;
+  /** The mark of a retired key, which verifies receipts only. */
+  readonly retired: string | null;
 }
 
 /**
- * The one key of a peer that the configuration pins. Its key set is read again once when the pinned key is not in it, since a
- * peer that has just started may have been asked too early.
+ * The keys of a peer that the configuration pins and that are in use. Its key set is read again once when none is in it, since a peer
+ * that has just started may have been asked too early, or when it lacks the pinned key that a signature claims to be of.
  * @throws peer_key_mismatch, peer_unreachable
  */
-export async function pinnedKeyOf(peer: Peer, keys: PeerKeySource): Promise<PinnedKey> {
+export async function pinnedKeysOf(peer: Peer, keys: PeerKeySource, kid?: string): Promise<PeerKey[]> {
   for (const refresh of [false, true]) {
-    for (const jwk of await keys.keysOf(peer.url, { refresh })) {
-      const algorithm = algorithmOf(jwk);
-      if (!algorithm) continue;
-      const { kty, crv, x, y } = jwk;
-      const publicJwk = { kty, crv, x, ...(y === undefined ? {} : { y }) } as JWK;
-      if ((await thumbprintOf(publicJwk)) !== peer.key) continue;
-      return { jwk: publicJwk, key: (await importJWK(publicJwk, algorithm)) as CryptoKey, algorithm };
-    }
+    const served = await servedKeysOf(peer, keys, refresh);
+    const pinned = served.filter((key) => isPinned(peer, key) && key.retired === null);
+    const wanted = kid !== undefined && isPinned(peer, { thumbprint: kid });
+    const found = pinned.length > 0 && (!wanted || served.some(({ thumbprint }) => thumbprint === kid));
+    if (found || (refresh && pinned.length > 0)) return pinned;
   }
-  throw new HoldfastError(
+  throw mismatch(peer);
+}
+
+/**
+ * The keys that may have signed a receipt of the peer: those that are pinned, also when they are retired, and retired ones for which a
+ * pinned key vouches.
+ * @throws peer_key_mismatch, peer_unreachable
+ */
+export async function receiptKeysOf(peer: Peer, keys: PeerKeySource, kid: string): Promise<PeerKey[]> {
+  let last: PeerKey[] = [];
+  for (const refresh of [false, true]) {
+    const served = await servedKeysOf(peer, keys, refresh);
+    const pinned = served.filter((key) => isPinned(peer, key));
+    const vouching = pinned.filter(({ retired }) => retired === null);
+    const vouched = await Promise.all(
+      served.map(async (key) => {
+        if (key.retired === null || isPinned(peer, key)) return false;
+        return (await Promise.all(vouching.map((by) => vouches(by, peer, key)))).includes(true);
+      }),
+    );
+    last = [...pinned, ...served.filter((_, index) => vouched[index])];
+    if (last.some(({ thumbprint }) => thumbprint === kid)) return last;
+  }
+  if (last.length === 0) throw mismatch(peer);
+  return last;
+}
+
+/** Whether the key in use says of the other that it was the peer's. */
+async function vouches(by: PeerKey, peer: Peer, key: PeerKey): Promise<boolean> {
+  try {
+    const { payload, protectedHeader } = await compactVerify(key.retired ?? '', by.key, {
+      algorithms: [by.algorithm],
+    });
+    const { iss, thumbprint } = JSON.parse(new TextDecoder().decode(payload));
+    return protectedHeader.typ === RETIRED_TYPE && iss === peer.url && thumbprint === key.thumbprint;
+  } catch {
+    return false;
+  }
+}
+
+function isPinned(peer: Peer, { thumbprint }: Pick<PeerKey, 'thumbprint'>): boolean {
+  return thumbprint === peer.key || thumbprint === peer.nextKey;
+}
+
+async function servedKeysOf(peer: Peer, keys: PeerKeySource, refresh: boolean): Promise<PeerKey[]> {
+  const found: PeerKey[] = [];
+  for (const jwk of await keys.keysOf(peer.url, { refresh })) {
+    const algorithm = algorithmOf(jwk);
+    if (!algorithm) continue;
+    const { kty, crv, x, y } = jwk;
+    const mark = (jwk as Readonly<Record<string, unknown>>)[RETIRED_MEMBER];
+    const publicJwk = { kty, crv, x, ...(y === undefined ? {} : { y }) } as JWK;
+    const thumbprint = await thumbprintOf(publicJwk);
+    // Only those that can count are imported: a stranger's key need not even be one.
+    if (thumbprint === null || !(isPinned(peer, { thumbprint }) || mark !== undefined)) continue;
+    const key = await imported(publicJwk, algorithm);
+    if (key === null) continue;
+    const retired = mark === undefined ? null : String(mark);
+    found.push({ jwk: publicJwk, key, algorithm, thumbprint, retired });
+  }
+  return found;
+}
+
+async function imported(jwk: JWK, algorithm: string): Promise<CryptoKey | null> {
+  try {
+    return (await importJWK(jwk, algorithm)) as CryptoKey;
+  } catch {
+    return null;
+  }
+}
+
+function mismatch(peer: Peer): HoldfastError {
+  return new HoldfastError(
     'peer_key_mismatch',
     `The key configured for ${peer.url} is not among the keys it serves. Check the thumbprint with the peer's operator.`,
     { data: { peer: peer.url, configured: peer.key } },

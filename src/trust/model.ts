@@ -6,6 +6,8 @@ export interface Peer {
   readonly url: string;
   /** RFC 7638 SHA-256 thumbprint of its signing key, base64url; pinned, so that a changed key stops everything. */
   readonly key: string;
+  /** Thumbprint of the key that the peer is about to sign with; accepted beside `key`. */
+  readonly nextKey?: string;
   readonly tenant: string;
   /** `name/version` of contracts that may pass between us, in either direction. */
   readonly contracts: readonly string[];
@@ -29,12 +31,17 @@ export interface PeerKeySource {
 export interface NodeIdentity {
   readonly url: string;
   readonly thumbprint: string;
+  /** The key it is about to use, and those it used before, newest first, by thumbprint. */
+  readonly nextThumbprint: string | null;
+  readonly retired: readonly { readonly thumbprint: string; readonly retiredAt: string }[];
   /** What the JWKS endpoint serves: `{ keys: [...] }`, public parts only. */
   jwks(): { keys: JWK[] };
   /** A short-lived JWT for one audience; reused until a minute before it expires. */
   tokenFor(audience: string): Promise<string>;
   /** A compact JWS over the claims, `typ: holdfast-receipt+jwt`. */
   signReceipt(claims: Record<string, unknown>): Promise<string>;
+  /** A compact JWS over any other statement of this node, under the given `typ`; the public key stands in its header. */
+  sign(typ: string, claims: Record<string, unknown>): Promise<string>;
 }
 
 export interface Authenticator {

@@ -1,12 +1,13 @@
-import { compactVerify, type JWK } from 'jose';
+import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
 import { HoldfastError } from '../core/index.js';
 import { parseReceiptClaims, type ReceiptClaims } from '../envelope/index.js';
 import { RECEIPT_TYPE } from './identity.js';
-import { isInOneSpelling, pinnedKeyOf } from './keys.js';
+import { isInOneSpelling, type PeerKey, receiptKeysOf } from './keys.js';
 import type { Peer, PeerKeySource } from './model.js';
 
 /**
- * Verifies the signature of a receipt with the peer's pinned key and reads its claims; what they must say is the sender's to check.
+ * Verifies the signature of a receipt with a key of the peer, which may be retired by now, and reads its claims; what they must say is
+ * the sender's to check.
  * @throws receipt_invalid, peer_key_mismatch, peer_unreachable
  */
 export async function verifyReceipt(
@@ -14,18 +15,31 @@ export async function verifyReceipt(
   peer: Peer,
   keys: PeerKeySource,
 ): Promise<{ claims: ReceiptClaims; key: JWK }> {
-  const pinned = await pinnedKeyOf(peer, keys);
+  let failure: unknown;
+  for (const by of await receiptKeysOf(peer, keys, kidOf(receipt))) {
+    try {
+      return { claims: await verifyWith(by, receipt), key: by.jwk };
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw new HoldfastError('receipt_invalid', 'The receipt does not verify with the key of the peer.', {
+    cause: failure,
+  });
+}
+
+async function verifyWith(by: PeerKey, receipt: string): Promise<ReceiptClaims> {
+  if (!isInOneSpelling(receipt)) throw new Error('the receipt has a second spelling');
+  const { payload, protectedHeader } = await compactVerify(receipt, by.key, { algorithms: [by.algorithm] });
+  if (protectedHeader.typ !== RECEIPT_TYPE) throw new Error('typ is not a receipt');
+  return parseReceiptClaims(JSON.parse(new TextDecoder().decode(payload)));
+}
+
+/** A hint only: it says when to look for a new key set. */
+function kidOf(receipt: string): string {
   try {
-    if (!isInOneSpelling(receipt)) throw new Error('the receipt has a second spelling');
-    const { payload, protectedHeader } = await compactVerify(receipt, pinned.key, {
-      algorithms: [pinned.algorithm],
-    });
-    if (protectedHeader.typ !== RECEIPT_TYPE) throw new Error('typ is not a receipt');
-    const claims = parseReceiptClaims(JSON.parse(new TextDecoder().decode(payload)));
-    return { claims, key: pinned.jwk };
-  } catch (cause) {
-    throw new HoldfastError('receipt_invalid', 'The receipt does not verify with the key of the peer.', {
-      cause,
-    });
+    return decodeProtectedHeader(receipt).kid ?? '';
+  } catch {
+    return '';
   }
 }

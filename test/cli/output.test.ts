@@ -16,7 +16,7 @@ async function allCommands(path: string[] = []): Promise<string[][]> {
 }
 
 describe('the command', () => {
-  it('has help with examples and --json everywhere, and --dir where there is an agent to it', async () => {
+  it('has help with examples and --json everywhere, and --dir and --db where there is an agent and a ledger to it', async () => {
     const commands = await allCommands();
     expect(commands.map((path) => path.join(' ')).sort()).toEqual([
       'audit export',
@@ -29,6 +29,11 @@ describe('the command', () => {
       'case show',
       'config check',
       'config explain',
+      'db backup',
+      'db doctor',
+      'db migrate',
+      'db restore',
+      'db status',
       'demo triage',
       'effect list',
       'effect settle',
@@ -60,6 +65,9 @@ describe('the command', () => {
       expect(out, path.join(' ')).toContain(`Examples:\n  $ holdfast ${path.join(' ')}`);
       const noAgent = ['demo triage', 'errors', 'config explain'].includes(path.join(' '));
       expect(out.split('Examples:')[0]?.includes('--dir'), path.join(' ')).toBe(!noAgent);
+      const noLedger =
+        noAgent || ['config check', 'identity', 'init', 'peer add', 'peer list'].includes(path.join(' '));
+      expect(out.split('Examples:')[0]?.includes('--db'), path.join(' ')).toBe(!noLedger);
     }
   });
 
@@ -68,6 +76,7 @@ describe('the command', () => {
       'audit',
       'case',
       'config',
+      'db',
       'demo',
       'effect',
       'evidence',

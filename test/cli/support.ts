@@ -28,7 +28,16 @@ export function run(...argv: string[]): Promise<Ran> {
   return begin(argv).done;
 }
 
-function begin(argv: string[], onOut: (text: string) => void = () => {}): Running {
+/** The same with an environment. */
+export function runWith({ env }: { env: Record<string, string> }, ...argv: string[]): Promise<Ran> {
+  return begin(argv, () => {}, env).done;
+}
+
+function begin(
+  argv: string[],
+  onOut: (text: string) => void = () => {},
+  env: Record<string, string> = {},
+): Running {
   let out = '';
   let err = '';
   let stop = () => {};
@@ -43,7 +52,7 @@ function begin(argv: string[], onOut: (text: string) => void = () => {}): Runnin
     err: (text: string) => {
       err += text;
     },
-    env: {},
+    env,
     color: false,
     untilStopped: () => stopped,
   };

@@ -1,110 +1,144 @@
 // One node under fire. Plain JavaScript on the built package, so that it starts quickly and is what users run.
-import { openHoldfast, parseCaseFile, refundDispute } from '../../dist/index.js';
+import { armFaults } from '../../dist/faults/index.js';
+import { openHoldfast, parseCaseFile, refundDispute, reject } from '../../dist/index.js';
 
-const [role, dir, peer, target, idle] = process.argv.slice(2);
-// A short lease: what a killed node was working on is taken up soon.
-const holdfast = await openHoldfast({ dir, ports: { pace: { leaseMs: 2_000, beatMs: 400, sweepMs: 200 } } });
+const [role, dir, peer, target] = process.argv.slice(2);
+// What a dead process worked on is free again soon: every crash would otherwise wait for the lease of the one before.
+const pace = { leaseMs: 2_000, beatMs: 500, sweepMs: 500, workRetriesMs: [500, 500, 1_000, 2_000, 5_000] };
+const holdfast = await openHoldfast({ dir, ports: { pace } });
 const amount = { amount: '49.00', currency: 'EUR' };
+/** Deliveries of one offer that this process has seen. */
+const deliveries = new Map();
+let running = true;
+let lanes = [];
 
-const ask = (method, key) => fetch(target, { method, headers: { 'idempotency-key': key } });
+const ask = async (method, key) => {
+  const answer = await fetch(target, { method, headers: { 'idempotency-key': key } });
+  return answer.json();
+};
 
 if (role === 'billing') {
+  // What a case is called says what becomes of it.
   holdfast.onHandoff(refundDispute.id, {
+    check({ caseId }) {
+      if (caseId.startsWith('REJECT')) return reject('records_disagree', 'There is no such payment.');
+      const seen = (deliveries.get(caseId) ?? 0) + 1;
+      deliveries.set(caseId, seen);
+      // As often as a sender tries by itself: the offer stays open.
+      if (caseId.startsWith('STALL') && seen <= 3) throw new Error('out of order');
+      return { verdict: 'accept' };
+    },
     async work(work) {
-      await work.effect({
+      const { caseId } = work.ref;
+      const refund = {
         key: 'refund-pay_B',
         operation: 'refund',
         amount,
-        perform: (key) => ask('POST', `${work.ref.caseId} ${key}`),
         reconcile: async (key) => {
-          const { calls } = await (await ask('GET', `${work.ref.caseId} ${key}`)).json();
+          const { calls } = await ask('GET', `${caseId} ${key}`);
           return calls > 0 ? { outcome: null } : 'not_done';
         },
-      });
+      };
+      let answered = !caseId.startsWith('DOUBT');
+      const perform = async (key) => {
+        await ask('POST', `${caseId} ${key}`);
+        if (!answered) throw new Error('the answer of the business system was lost');
+      };
+      try {
+        await work.effect({ ...refund, perform });
+      } catch (error) {
+        if (answered) throw error;
+        answered = true;
+        await work.effect({ ...refund, perform });
+      }
       await work.done({ decision: 'refunded' });
     },
   });
 }
-await holdfast.start();
-process.send({ ready: true });
-
-let running = true;
-process.on('message', async (message) => {
-  if (message !== 'stop') return;
-  running = false;
-  await Promise.allSettled(lanes);
-  await holdfast.close();
-  process.disconnect();
-});
 
 const payment = (id, at) => ({ id, ...amount, method: 'card', created_at: at });
 
-async function handOver(number) {
+function caseFileOf(caseId) {
+  const file = {
+    case_id: caseId,
+    kind: 'refund',
+    goal: 'refund duplicate charge',
+    done: ['account verified'],
+    remaining: ['issue refund'],
+    facts: [
+      { key: 'account_id', value: 'acct_881', source: 'auth', verified: true },
+      ...[
+        ['payment_a', payment('pay_A', '2026-01-01T10:00:00Z')],
+        ['payment_b', payment('pay_B', '2026-01-01T10:00:40Z')],
+      ].map(([key, value]) => ({ key, value, source: 'payments', verified: true })),
+      { key: 'disputed_amount', value: amount, source: 'customer', verified: false },
+    ],
+    constraints: {
+      deadline: '2099-01-01T00:00:00Z',
+      caps: { refund: { amount: '100.00', currency: 'EUR' } },
+    },
+  };
+  return parseCaseFile(Buffer.from(JSON.stringify(file)));
+}
+
+/** Opens the case where it is not yet open, and offers it. */
+async function handOver(caseId, { resend = 0, withdraw = false } = {}) {
   // Before the case is opened: one that could never be offered would only swell the count.
   await holdfast.checkPeer(peer, refundDispute.id);
-  const caseId = `CASE-${process.pid}-${Date.now()}-${number}`;
-  const { ref, epoch } = await holdfast.openCase({ caseId, kind: 'refund' });
+  const ref = holdfast.caseRef(caseId);
+  if ((await holdfast.ledger.getCase(ref)) === null) await holdfast.openCase({ caseId, kind: 'refund' });
   const evidence = await holdfast.addEvidence(Buffer.from(`charged twice, case ${caseId}`), {
     filename: 'claim.txt',
     mediaType: 'text/plain',
   });
-  const caseFile = parseCaseFile(
-    Buffer.from(
-      JSON.stringify({
-        case_id: caseId,
-        kind: 'refund',
-        goal: 'refund duplicate charge',
-        done: ['account verified'],
-        remaining: ['issue refund'],
-        facts: [
-          { key: 'account_id', value: 'acct_881', source: 'auth', verified: true },
-          {
-            key: 'payment_a',
-            value: payment('pay_A', '2026-01-01T10:00:00Z'),
-            source: 'payments',
-            verified: true,
-          },
-          {
-            key: 'payment_b',
-            value: payment('pay_B', '2026-01-01T10:00:40Z'),
-            source: 'payments',
-            verified: true,
-          },
-          { key: 'disputed_amount', value: amount, source: 'customer', verified: false },
-        ],
-        constraints: {
-          deadline: '2099-01-01T00:00:00Z',
-          caps: { refund: { amount: '100.00', currency: 'EUR' } },
-        },
-      }),
-    ),
-  );
-  const result = await holdfast.handOff({
+  let result = await holdfast.handOff({
     ref,
-    caseFile,
+    caseFile: caseFileOf(caseId),
     to: peer,
     contract: refundDispute.id,
     evidence: [{ artifactId: evidence.artifactId }],
   });
+  const { key } = result.offer;
+  if (withdraw) result = await holdfast.voidOffer(key, 'no answer');
+  if (resend > 0) {
+    [result] = await Promise.all(Array.from({ length: resend }, () => holdfast.resend(key)));
+  }
   process.send({ caseId, state: result.state, code: result.code ?? result.problem ?? null });
   if (result.state !== 'accepted') return;
-  const stale = await holdfast.note({ ref, epoch, text: 'a note from the former owner' }).then(
+  const stale = await holdfast.note({ ref, epoch: 1, text: 'a note from the former owner' }).then(
     () => 'written',
     (error) => error.code,
   );
   if (stale !== 'epoch_stale') process.send({ caseId, violation: `a stale note was ${stale}` });
 }
 
-async function lane(first) {
-  for (let number = first; running; number += 10) {
-    try {
-      await handOver(number);
-    } catch (error) {
-      // The other node may be dead: nothing was stored, and the next case is another try.
-      process.send({ refused: error.code ?? String(error) });
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+async function attempt(caseId, how) {
+  try {
+    await handOver(caseId, how);
+  } catch (error) {
+    // The other node or the database may be dead: what was not stored is begun again, what was stored is finished by others.
+    process.send({ caseId, refused: error.code ?? String(error) });
   }
 }
 
-const lanes = role === 'triage' && !idle ? [lane(0), lane(1), lane(2)] : [];
+async function lane(number) {
+  for (let turn = 0; running; turn += 1) {
+    const before = performance.now();
+    await attempt(`CASE-${process.pid}-${Date.now()}-${number}-${turn}`);
+    if (performance.now() - before < 20) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+process.on('message', async ({ arm, hand, how, load, stop }) => {
+  if (arm !== undefined) armFaults(arm);
+  if (hand !== undefined) await attempt(hand, how);
+  if (load !== undefined) lanes = Array.from({ length: load }, (_, number) => lane(number));
+  if (stop !== true) return;
+  running = false;
+  await Promise.allSettled(lanes);
+  await holdfast.close();
+  process.disconnect();
+});
+
+await holdfast.start();
+process.send({ ready: true });

@@ -2,11 +2,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** The business system: counts what really happened, by idempotency key, and forgets nothing when a node dies. */
-export async function startTarget(): Promise<{
-  url: string;
-  calls: Map<string, number>;
+export interface Target {
+  readonly url: string;
+  readonly calls: ReadonlyMap<string, number>;
   close(): Promise<void>;
-}> {
+}
+
+export async function startTarget(): Promise<Target> {
   const calls = new Map<string, number>();
   const server: Server = createServer((request, response) => {
     const key = String(request.headers['idempotency-key']);

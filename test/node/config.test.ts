@@ -49,6 +49,30 @@ describe('configuration', () => {
     });
   });
 
+  it('takes a file or a PostgreSQL database for the ledger, and how safe it must be', () => {
+    const yaml = `${MINIMAL}ledger: postgres://ann:s3cret@db/name\ndurability: strict\npostgres:\n  lock_timeout: 1s\n`;
+    expect(parseConfig(yaml)).toMatchObject({
+      ledger: 'postgres://ann:s3cret@db/name',
+      durability: 'strict',
+      postgres: { connections: 10, lock_timeout: 1000, statement_timeout: 10_000 },
+    });
+    expect(parseConfig(MINIMAL)).toMatchObject({ durability: 'standard' });
+    expect(problemsOf(`${MINIMAL}ledger: mysql://ann:s3cret@db/name\n`)).toEqual({
+      ledger:
+        'must be a file path, or the URL of a PostgreSQL database such as postgres://user@host/name (line 3)',
+    });
+    expect(problemsOf(`${MINIMAL}ledger: postgres://ann:s3cret@db\n`)).toEqual({
+      ledger: 'must name a database, such as postgres://user@host/name (line 3)',
+    });
+    expect(problemsOf(`${MINIMAL}durability: maybe\n`)).toEqual({
+      durability: 'must be `standard` or `strict` (line 3)',
+    });
+    expect(Object.keys(problemsOf(`${MINIMAL}postgres:\n  connections: 0\n  pool: 3\n`))).toEqual([
+      'postgres.connections',
+      'postgres.pool',
+    ]);
+  });
+
   it('names an unknown key, its line and the nearest known one', () => {
     expect(problemsOf(`${MINIMAL}lisen:\n  port: 1\n`)).toEqual({
       lisen: 'is not a known key; did you mean listen? (line 3)',

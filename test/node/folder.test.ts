@@ -1,6 +1,7 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/core/index.js';
 import {
   addPeer,
   EVIDENCE_SECRET_FILE,
@@ -8,8 +9,12 @@ import {
   loadEvidenceSecret,
   loadIdentity,
   loadNodeKey,
+  NEXT_KEY_FILE,
   NODE_KEY_FILE,
+  prepareKey,
+  RETIRED_KEYS_DIR,
   readConfig,
+  rotateKey,
 } from '../../src/node/index.js';
 import { temporaryFolder } from '../cli/support.js';
 
@@ -125,5 +130,34 @@ describe("an agent's folder", () => {
       /peers\[1\]\.key/,
     );
     expect(readFileSync(join(dir, 'holdfast.yaml'), 'utf8')).toBe(before);
+  });
+
+  it('changes its key by steps, each of which may be the last before a crash', async () => {
+    const first = (await loadIdentity(dir)).thumbprint;
+    await prepareKey(dir);
+    await prepareKey(dir);
+    const prepared = await loadIdentity(dir);
+    expect(prepared).toMatchObject({ thumbprint: first, retired: [] });
+    // As a crash leaves it that comes between the old key's record and the change.
+    const kept = readFileSync(join(dir, NODE_KEY_FILE));
+    const next = readFileSync(join(dir, NEXT_KEY_FILE));
+    await rotateKey(dir, systemClock);
+    writeFileSync(join(dir, NODE_KEY_FILE), kept, { mode: 0o600 });
+    writeFileSync(join(dir, NEXT_KEY_FILE), next, { mode: 0o600 });
+    expect(await loadIdentity(dir)).toMatchObject({ thumbprint: first, retired: [] });
+
+    await rotateKey(dir, systemClock);
+    const second = await loadIdentity(dir);
+    expect(second.thumbprint).toBe(prepared.nextThumbprint);
+    expect(second.retired).toMatchObject([{ thumbprint: first }]);
+    await rotateKey(dir, systemClock);
+    const third = await loadIdentity(dir);
+    expect(third.retired.map(({ thumbprint }) => thumbprint)).toContain(first);
+    expect(third.retired).toHaveLength(2);
+    for (const name of readdirSync(join(dir, RETIRED_KEYS_DIR))) {
+      const file = join(dir, RETIRED_KEYS_DIR, name);
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(JSON.parse(readFileSync(file, 'utf8')).jwk.d).toBeUndefined();
+    }
   });
 });

@@ -29,9 +29,11 @@ describe('the log', () => {
         'three Bearer CANARY-6',
       );
       logger.error({ err: new Error('GET /evidence/x?sig=CANARY-7 failed') }, 'four');
+      logger.info({ ledger: 'postgres://ann:CANARY-8@db/name' }, 'five postgresql://ann:CANARY@9@db/name');
     });
     expect(text).not.toContain('CANARY');
     expect(text).toContain('aud=b&sig=[removed]&exp=1');
+    expect(text).toContain('postgres://ann:[removed]@db/name');
   });
 
   it('writes JSON lines with a level and a time', () => {

@@ -42,7 +42,13 @@ beforeEach(async () => {
   const db = await connect(join(folder, 'ledger.db'), performance.now());
   migrate(db, clock.in(0));
   between = (ruling) => ruling;
-  engine = sqliteEngine(db, clock, 1000, judgeAndLapse);
+  engine = sqliteEngine(db, {
+    clock,
+    lockWaitMs: 1000,
+    maxWaiting: 100,
+    onWarning: () => undefined,
+    judge: judgeAndLapse,
+  });
   ledger = createStore(engine);
   await ledger.putKind('acme', KIND);
   await openCase(ledger, 'CASE-1');

@@ -40,9 +40,12 @@ export function identityOf(url: string): NodeIdentity {
   return {
     url,
     thumbprint: 'none',
+    nextThumbprint: null,
+    retired: [],
     jwks: () => ({ keys: [] }),
     tokenFor: async () => url,
     signReceipt: async () => 'none',
+    sign: async () => 'none',
   };
 }
 

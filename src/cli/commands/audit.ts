@@ -1,14 +1,14 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { compareWithLedger, exportChain, replay, verifyChain, verifyExport } from '../../audit/index.js';
-import { type CaseRef, HoldfastError, isHoldfastError } from '../../core/index.js';
+import { exportChain, problemsOf, verifyExport } from '../../audit/index.js';
+import { type CaseRef, HoldfastError } from '../../core/index.js';
 import type { AuditEntry, CaseSnapshot } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
 import { ambiguous, ROOT_OPTION } from '../cases.js';
 import { EXIT } from '../exit-codes.js';
-import { writeNew } from '../files.js';
+import { readExport, writeNew } from '../files.js';
 import { counted, printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { addAuditHead } from './audit-head.js';
 
 interface CaseOptions extends CommonOptions {
   root?: string;
@@ -73,6 +73,7 @@ export function addAudit(program: Command, session: Session): void {
         return { json: { entries: chains.flat() }, text: lines.replace(/\n$/, '') };
       }),
     );
+  addAuditHead(commands, session);
 }
 
 /** What was found out about one case. */
@@ -106,19 +107,9 @@ async function verifyLedger(holdfast: Holdfast, options: VerifyOptions): Promise
 }
 
 function judge(ref: CaseRef, snapshot: CaseSnapshot): CaseVerdict {
-  const { audit } = snapshot;
-  const chain = verifyChain(audit);
-  const problems = chain.ok ? differences(snapshot) : [`entry ${chain.seq}: ${chain.problem}`];
-  return { case_id: ref.caseId, root: ref.root, entries: audit.length, ok: problems.length === 0, problems };
-}
-
-function differences(snapshot: CaseSnapshot): string[] {
-  try {
-    return compareWithLedger(replay(snapshot.audit), snapshot);
-  } catch (error) {
-    if (isHoldfastError(error) && error.code === 'audit_broken') return [error.message];
-    throw error;
-  }
+  const problems = problemsOf(snapshot);
+  const entries = snapshot.audit.length;
+  return { case_id: ref.caseId, root: ref.root, entries, ok: problems.length === 0, problems };
 }
 
 function verifyFile(file: string): Result {
@@ -174,12 +165,4 @@ function epochs({ epochBefore, epochAfter }: AuditEntry): string {
     return String(epochBefore ?? epochAfter);
   }
   return `${epochBefore}->${epochAfter}`;
-}
-
-function readExport(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new HoldfastError('usage', `The export ${file} cannot be read.`, { cause });
-  }
 }

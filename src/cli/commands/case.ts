@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
-import { formatMoney, HoldfastError } from '../../core/index.js';
-import type { CaseRow, CaseSnapshot } from '../../ledger/index.js';
+import { formatMoney, HoldfastError, isSameCase } from '../../core/index.js';
+import type { CaseRow, CaseSnapshot, Quarantine } from '../../ledger/index.js';
 import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { readCaseFile } from '../files.js';
 import { counted, printFields, printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
+import { placeOf } from './attention.js';
 
 interface OpenOptions extends CommonOptions {
   id?: string;
@@ -55,9 +56,15 @@ export function addCase(program: Command, session: Session): void {
     .option(...ROOT_OPTION)
     .action((id: string, options: OneCase) =>
       session.withAgent(options, async (holdfast) => {
-        const snapshot = await holdfast.ledger.snapshot(await findCase(holdfast, id, options.root));
-        const pointer = await holdfast.statusPointer((snapshot.case as CaseRow).ref);
-        return { json: { ...withoutContent(snapshot), pointer }, text: showCase(snapshot) };
+        const ref = await findCase(holdfast, id, options.root);
+        const snapshot = await holdfast.ledger.snapshot(ref);
+        const pointer = await holdfast.statusPointer(ref);
+        const all = await holdfast.ledger.listQuarantined(ref.tenant);
+        const quarantine = all.find((one) => isSameCase(one.ref, ref)) ?? null;
+        return {
+          json: { ...withoutContent(snapshot), pointer, quarantine },
+          text: showCase(snapshot, quarantine),
+        };
       }),
     );
 
@@ -149,7 +156,10 @@ function withoutContent({ case: row, offers, decisions, work, effects, notes, au
   };
 }
 
-function showCase({ case: row, offers, work, effects, notes, audit }: CaseSnapshot): string {
+function showCase(
+  { case: row, offers, work, effects, notes, audit }: CaseSnapshot,
+  quarantine: Quarantine | null,
+): string {
   if (!row) return '';
   const blocks = [
     printFields([
@@ -162,6 +172,9 @@ function showCase({ case: row, offers, work, effects, notes, audit }: CaseSnapsh
       ['contract', row.contract],
       ['passed', row.hops.join(' -> ')],
       ['audit', counted(audit.length, 'entry')],
+      ['quarantine', quarantine && `${quarantine.reason}, since ${quarantine.at}`],
+      ['witnessed', quarantine && placeOf(quarantine.witnessed)],
+      ['found', quarantine && placeOf(quarantine.found)],
     ]),
     table(
       'Offers',

@@ -36,9 +36,13 @@ export function addConfig(program: Command, session: Session): void {
       };
     }),
   );
-  leaf(config, 'check', 'check the file, and the contracts and handlers that it names', [
-    'config check --dir triage',
-  ]).action((options: CommonOptions) =>
+  leaf(
+    config,
+    'check',
+    'check the file, and the contracts and handlers that it names',
+    ['config check --dir triage'],
+    { db: false },
+  ).action((options: CommonOptions) =>
     session.finish(options, async () => {
       const dir = session.dirOf(options);
       const checked = readConfig(dir);

@@ -4,19 +4,31 @@ import { printFields } from '../print.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
 export function addIdentity(program: Command, session: Session): void {
-  leaf(program, 'identity', "print the agent's URL and the thumbprint of its key", [
-    'identity --dir triage',
-  ]).action((options: CommonOptions) =>
+  leaf(
+    program,
+    'identity',
+    "print the agent's URL and the thumbprints of its keys",
+    ['identity --dir triage'],
+    { db: false },
+  ).action((options: CommonOptions) =>
     session.finish(options, async () => {
       const dir = session.dirOf(options);
       const { agent } = readConfig(dir);
-      const { url, thumbprint } = await loadIdentity(dir);
+      const { url, thumbprint, nextThumbprint, retired } = await loadIdentity(dir);
       return {
-        json: { agent, url, thumbprint },
+        json: {
+          agent,
+          url,
+          thumbprint,
+          next: nextThumbprint,
+          retired: retired.map((one) => one.thumbprint),
+        },
         text: printFields([
           ['agent', agent],
           ['url', url],
           ['thumbprint', thumbprint],
+          ['next', nextThumbprint],
+          ['retired', retired.map((one) => one.thumbprint).join(', ')],
         ]),
       };
     }),

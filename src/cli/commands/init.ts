@@ -1,21 +1,26 @@
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { initAgent, loadIdentity } from '../../node/index.js';
+import { initAgent, ledgerPlace, loadIdentity, redactUrl } from '../../node/index.js';
 import { asOptions } from '../options.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
 const OPTIONS = { agent: '--agent', url: '--url', ledger: '--ledger' };
 
 export function addInit(program: Command, session: Session): void {
-  leaf(program, 'init', "make an agent's folder: configuration, key and evidence secret", [
-    'init --agent triage --dir triage --ledger ../ledger.db',
-    'init --agent billing --dir billing --ledger ../ledger.db --url http://127.0.0.1:4200',
-  ])
+  leaf(
+    program,
+    'init',
+    "make an agent's folder: configuration, key and evidence secret",
+    [
+      'init --agent triage --dir triage --ledger ../ledger.db',
+      'init --agent billing --dir billing --ledger ../ledger.db --url http://127.0.0.1:4200',
+    ],
+    { db: false },
+  )
     .requiredOption('--agent <name>', "the agent's name")
     .option('--url <url>', 'the public URL at which peers reach it', 'http://127.0.0.1:4100')
     .option(
-      '--ledger <file>',
-      'the ledger file, relative to the folder; agents that hand over share it',
+      '--ledger <target>',
+      'the ledger file, relative to the folder, or postgres://user@host/name; agents that hand over share it',
       'ledger.db',
     )
     .action((options: CommonOptions & { agent: string; url: string; ledger: string }) =>
@@ -31,7 +36,7 @@ export function addInit(program: Command, session: Session): void {
             agent: config.agent,
             url,
             thumbprint,
-            ledger: resolve(dir, config.ledger),
+            ledger: redactUrl(ledgerPlace(config, dir).target),
             peer_add: peerAdd,
           },
           text: [

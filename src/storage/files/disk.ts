@@ -13,7 +13,7 @@ export function openFolder(dir: string): { temp: string } {
   for (const name of readdirSync(temp)) {
     const path = join(temp, name);
     const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-    if (age > STALE_MS) rmSync(path, { force: true });
+    if (age > STALE_MS) rmSync(path, { force: true, recursive: true });
   }
   return { temp };
 }

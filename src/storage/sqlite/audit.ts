@@ -2,8 +2,9 @@ import type Database from 'better-sqlite3';
 import { type ChainHead, chain } from '../../audit/index.js';
 import type { CaseRef } from '../../core/index.js';
 import type { AuditEntry, CaseFacts } from '../../ledger/index.js';
+import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { exactlyOne } from './errors.js';
-import { insertInto, ofRef, type RefColumns, THIS_CASE, toRef } from './keys.js';
+import { insertInto, THIS_CASE } from './keys.js';
 
 interface Columns extends RefColumns {
   seq: number;
@@ -44,7 +45,8 @@ export function auditTable(db: Database.Database) {
     list: (ref: CaseRef): AuditEntry[] =>
       list.all(ofRef(ref)).map(({ entry, hash }) => ({ ...JSON.parse(entry), hash })),
     cases: (tenant: string): CaseRef[] => cases.all(tenant).map(toRef),
-    append({ ref, facts }: CaseFacts, at: string): void {
+    /** Returns the new head of the case's chain. */
+    append({ ref, facts }: CaseFacts, at: string): ChainHead | null {
       let prev = head.get(ofRef(ref)) ?? null;
       for (const fact of facts) {
         const { entry, bytes } = chain(prev, fact, ref, at);
@@ -52,6 +54,7 @@ export function auditTable(db: Database.Database) {
         exactlyOne(add.run({ ...ofRef(ref), seq, entry: bytes, prev_hash: prevHash, hash }));
         prev = { seq, hash };
       }
+      return prev;
     },
   };
 }

@@ -1,203 +1,156 @@
+import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import { type Clock, HoldfastError, toUtc } from '../../core/index.js';
-import { faultPoint } from '../../faults/index.js';
-import {
-  type CommandOf,
-  type Judge,
-  judge,
-  type ResultOf,
-  type RuleName,
-  type Ruling,
-} from '../../ledger/index.js';
-import {
-  answer,
-  type ChangeHandlers,
-  carryOut,
-  type Engine,
-  type LedgerQueries,
-  type LedgerReads,
-  type ReadName,
-  readsOf,
-} from '../engine.js';
-import { auditTable } from './audit.js';
-import { caseTable } from './cases.js';
-import { claimTable } from './claims.js';
-import { guardPlace } from './connection.js';
-import { decisionTable } from './decisions.js';
-import { effectTable } from './effects.js';
+import { type Clock, HoldfastError, systemClock } from '../../core/index.js';
+import { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from '../../ledger/index.js';
+import { answer, type Engine, type LedgerReads, type ReadName, readsOf } from '../engine.js';
+import { Checkpoints, type OnWarning } from './checkpoints.js';
 import { isFatal, toHoldfastError } from './errors.js';
-import { kindTable } from './kinds.js';
+import { LedgerFile } from './ledger-file.js';
 import { whileBusy } from './lock.js';
-import { noteTable } from './notes.js';
-import { offerTable } from './offers.js';
-import { Prepared } from './prepared.js';
-import { quarantineTable } from './quarantines.js';
-import { taskTable } from './tasks.js';
-import { workTable } from './work.js';
+import { queriesOf } from './tables.js';
+import { type End, isWritten, type Judged, type Request } from './transaction.js';
+import { WriterThread } from './writer.js';
 
-type Tables = ReturnType<typeof tablesOf>;
+export interface SqliteEngineOptions {
+  readonly clock: Clock;
+  readonly lockWaitMs: number;
+  readonly maxWaiting: number;
+  readonly onWarning: OnWarning;
+  /** Bound of the writer thread's heap, MiB. */
+  readonly writerHeapMb?: number;
+  /** For tests: judges on the main thread only. */
+  readonly judge?: Judge;
+}
+
+/** So that no one transaction keeps other processes from the lock, or its callers from their answers, for long. */
+const MAX_BATCH = 256;
+
+interface Waiting extends Request {
+  /** Of `performance.now()`. */
+  readonly deadline: number;
+  readonly resolve: (result: never) => void;
+  readonly reject: (error: HoldfastError) => void;
+}
 
 /**
- * Runs rules on one connection. Writers of this process wait for each other in a queue, so that only one at a time competes with
- * other processes for the lock; a transaction, once it has the lock, runs to its commit without yielding.
+ * Commits whatever commands wait at the same moment as one transaction: on this thread where it is a single one, on the writer thread
+ * where there are more. At any moment only one of the two writes, so that this process competes with others as one. A transaction
+ * whose outcome is not known is looked up in a file that was opened, and its log written, anew.
  */
-export function sqliteEngine(
-  db: Database.Database,
-  clock: Clock,
-  lockWaitMs: number,
-  rule: Judge = judge,
-): Engine {
-  const tables = tablesOf(db);
-  const handlers = handlersOf(tables);
-  const begin = db.prepare('BEGIN IMMEDIATE');
-  const commit = db.prepare('COMMIT');
-  const rollback = db.prepare('ROLLBACK');
-  const assertInPlace = guardPlace(db);
-  let broken = false;
-  let queue: Promise<unknown> = Promise.resolve();
-
-  const transaction = <N extends RuleName>(name: N, command: CommandOf<N>): Ruling<ResultOf<N>> => {
-    begin.run();
-    try {
-      faultPoint('L1.begun');
-      const view = queriesOf(tables, clock.now());
-      const ruling = rule(view, name, command);
-      for (const change of ruling.changes) {
-        carryOut(handlers, change);
-        faultPoint('L2.changed');
-      }
-      if (ruling.audit !== null) tables.audit.append(ruling.audit, toUtc(view.now));
-      faultPoint('L3.audited');
-      faultPoint('L4.committing');
-      commit.run();
-      faultPoint('L5.committed');
-      return ruling;
-    } catch (error) {
-      // A full disk or a trigger may have ended the transaction already.
-      if (db.inTransaction) rollback.run();
-      throw error;
-    }
-  };
-
-  const snapshot = db.transaction((query: (reads: LedgerReads) => unknown) =>
-    query(readsOf(queriesOf(tables, clock.now()))),
+export function sqliteEngine(db: Database.Database, options: SqliteEngineOptions): Engine {
+  const { clock, lockWaitMs, maxWaiting, onWarning, writerHeapMb = 256 } = options;
+  const file = new LedgerFile(db, options.judge ?? judge, lockWaitMs);
+  const thread = new WriterThread({ place: file.place, lockWaitMs }, writerHeapMb, (err) =>
+    onWarning({ err }, 'the writer thread of the ledger ended'),
   );
+  const checkpoints = new Checkpoints(file, thread, onWarning);
+  const shares = options.judge === undefined;
+  const snapshot = (query: (reads: LedgerReads) => unknown) => {
+    const { db: current, tables } = file.use();
+    return current.transaction(() => query(readsOf(queriesOf(tables, clock.now())))).deferred();
+  };
+  const waiting: Waiting[] = [];
+  let working: Promise<void> | null = null;
+  let closed = false;
 
-  const guarded = async <T>(attempt: () => T, deadline: number): Promise<T> => {
-    if (broken || !db.open) throw new HoldfastError('ledger_unavailable');
+  const commitHere = async (batch: readonly Waiting[], deadline: number): Promise<End> => {
     try {
-      return await whileBusy(() => {
-        assertInPlace();
-        return attempt();
-      }, deadline);
+      await file.ready();
+      return await whileBusy(() => file.use().run(batch, () => clock.now()), deadline);
     } catch (error) {
-      if (isFatal(error)) broken = true;
-      throw toHoldfastError(error);
+      return { end: 'undone', error: toHoldfastError(error), fatal: isFatal(error) };
     }
   };
 
+  const commitThere = async (batch: readonly Waiting[], deadline: number): Promise<End> => {
+    const now = clock === systemClock ? null : clock.now().getTime();
+    try {
+      return await thread.run(batch, now, deadline - performance.now());
+    } catch {
+      // A command that cannot be carried to another thread can still be judged here.
+      return commitHere(batch, deadline);
+    }
+  };
+
+  /** Whether the transaction is in the ledger after all; `null` where that cannot be found out now. */
+  const readBack = async (judged: Judged): Promise<boolean | null> => {
+    try {
+      await file.ready();
+      const { tables } = file.use();
+      return judged.witness === null || isWritten(tables, queriesOf(tables, clock.now()), judged.witness);
+    } catch (err) {
+      onWarning({ err }, 'the ledger cannot be opened again; the outcome of its last commands is not known');
+      return null;
+    }
+  };
+
+  /** What became of each command of a batch that committed. @throws what all of it failed with */
+  const outcomesOf = async (end: End): Promise<Judged['outcomes']> => {
+    if (end.end === 'committed') return end.judged.outcomes;
+    if (end.end === 'unknown' || end.fatal) {
+      onWarning({ err: end.error }, 'the ledger is opened again after an error of its file');
+      file.distrust();
+      await thread.stop();
+    }
+    if (end.end === 'undone') throw end.error;
+    const written = await readBack(end.judged);
+    if (written === true) return end.judged.outcomes;
+    const code = written === null ? 'outcome_unknown' : 'ledger_unavailable';
+    throw new HoldfastError(code, undefined, { cause: end.error });
+  };
+
+  const commit = async (batch: readonly Waiting[]): Promise<void> => {
+    const deadline = Math.min(...batch.map((one) => one.deadline));
+    if (batch.length > 1 && shares) thread.start();
+    const there = batch.length > 1 && thread.ready;
+    try {
+      const outcomes = await outcomesOf(await (there ? commitThere : commitHere)(batch, deadline));
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const outcome = outcomes[index] ?? { error: new HoldfastError('internal') };
+        if ('error' in outcome) reject(outcome.error);
+        else resolve(outcome.result as never);
+      }
+      await checkpoints.after(batch.length);
+    } catch (error) {
+      for (const { reject } of batch) reject(toHoldfastError(error));
+    }
+  };
+
+  const work = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      // Whatever else this turn of the event loop brings waits as well; only the thread may begin without it.
+      if (waiting.length === 1 || !thread.ready) await setImmediate();
+      await commit(waiting.splice(0, MAX_BATCH));
+    }
+    working = null;
+  };
+
   return {
-    async write<N extends RuleName>(name: N, command: CommandOf<N>): Promise<ResultOf<N>> {
-      const deadline = performance.now() + lockWaitMs;
-      const turn = queue.then(() => guarded(() => transaction(name, command), deadline));
-      queue = turn.catch(() => undefined);
-      const ruling = await turn;
-      if ('refusal' in ruling) throw ruling.refusal;
-      return ruling.result;
+    write<N extends RuleName>(name: N, command: CommandOf<N>): Promise<ResultOf<N>> {
+      return new Promise((resolve, reject) => {
+        if (closed) return reject(new HoldfastError('ledger_unavailable'));
+        if (waiting.length >= maxWaiting) return reject(new HoldfastError('busy'));
+        waiting.push({ name, command, deadline: performance.now() + lockWaitMs, resolve, reject });
+        working ??= work();
+      });
     },
-    read: async <Q extends ReadName>(name: Q, ...args: Parameters<LedgerReads[Q]>) =>
-      guarded(
-        () => snapshot.deferred((reads) => answer(reads, name, args)) as ReturnType<LedgerReads[Q]>,
-        performance.now() + lockWaitMs,
-      ),
+    async read<Q extends ReadName>(name: Q, ...args: Parameters<LedgerReads[Q]>) {
+      try {
+        await file.ready();
+        const query = (reads: LedgerReads) => answer(reads, name, args);
+        return (await whileBusy(() => snapshot(query), performance.now() + lockWaitMs)) as ReturnType<
+          LedgerReads[Q]
+        >;
+      } catch (error) {
+        if (isFatal(error)) file.distrust();
+        throw toHoldfastError(error);
+      }
+    },
     async close(): Promise<void> {
-      await queue;
-      db.close();
+      closed = true;
+      await working;
+      await thread.stop();
+      await file.close();
     },
-  };
-}
-
-function tablesOf(db: Database.Database) {
-  const prepared = new Prepared(db);
-  const incarnation = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'incarnation'").pluck();
-  return {
-    incarnation: (): string => incarnation.get() ?? '',
-    kinds: kindTable(db),
-    cases: caseTable(db, prepared),
-    offers: offerTable(db, prepared),
-    decisions: decisionTable(db),
-    work: workTable(db, prepared),
-    notes: noteTable(db),
-    effects: effectTable(db),
-    tasks: taskTable(db, prepared),
-    audit: auditTable(db),
-    claims: claimTable(db),
-    quarantines: quarantineTable(db),
-  };
-}
-
-function queriesOf(tables: Tables, now: Date): LedgerQueries {
-  const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
-  const at = toUtc(now);
-  return {
-    now,
-    incarnation: tables.incarnation,
-    kind: kinds.get,
-    kinds: kinds.list,
-    case: cases.get,
-    cases: cases.list,
-    casesById: cases.byId,
-    offer: offers.get,
-    openOffer: offers.open,
-    offers: offers.list,
-    offersOf: offers.ofCase,
-    decision: decisions.get,
-    decisionsOf: decisions.ofCase,
-    lastAttempt: (key) => Math.max(offers.lastAttempt(key), decisions.lastAttempt(key)),
-    work: work.get,
-    openWork: work.open,
-    workItems: work.list,
-    workOf: work.ofCase,
-    notes: notes.list,
-    effects: effects.list,
-    task: tasks.get,
-    tasks: tasks.list,
-    nextSeq: audit.nextSeq,
-    audit: audit.list,
-    auditedCases: audit.cases,
-    auditHead: audit.head,
-    auditHash: audit.hash,
-    alive: (holder) => claims.alive(holder, at),
-    freeOffers: (claim) => offers.free(claim, at),
-    freeWork: (claim) => work.free(claim, at),
-    quarantined: quarantines.has,
-    quarantines: quarantines.list,
-    unknownEffects: (tenant, limit) => effects.unknown(tenant, now, limit),
-  };
-}
-
-function handlersOf(tables: Tables): ChangeHandlers {
-  const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
-  return {
-    put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
-    open_case: ({ row }) => cases.open(row),
-    move_case: ({ guard, to }) => cases.move(guard, to),
-    close_case: ({ guard, closedAt }) => cases.close(guard, closedAt),
-    add_offer: ({ guard, row }) => offers.add(guard, row),
-    set_offer: ({ from, row }) => offers.set(from, row),
-    add_decision: ({ row }) => decisions.add(row),
-    add_work: ({ guard, row }) => work.add(guard, row),
-    supersede_work: ({ row }) => work.supersede(row),
-    settle_work: ({ guard, row }) => work.settle(guard, row),
-    add_note: ({ guard, row }) => notes.add(guard, row),
-    start_effect: ({ guard, again, row }) => effects.start(guard, again, row),
-    settle_effect: ({ guard, row }) => effects.settle(guard, row),
-    add_task: ({ row }) => tasks.add(row),
-    save_task: ({ row }) => tasks.save(row),
-    keep_lease: (change) => claims.keep(change),
-    end_lease: ({ holder }) => claims.end(holder),
-    claim: ({ row }) => claims.claim(row),
-    unclaim: ({ row }) => claims.unclaim(row),
-    quarantine: ({ row }) => quarantines.add(row),
   };
 }

@@ -1,6 +1,7 @@
 import { type Clock, systemClock, toUtc } from '../../core/index.js';
 import type { LedgerStore } from '../../ledger/index.js';
 import { createStore } from '../store.js';
+import type { OnWarning } from './checkpoints.js';
 import { connect } from './connection.js';
 import { sqliteEngine } from './engine.js';
 import { toHoldfastError } from './errors.js';
@@ -14,6 +15,10 @@ export interface SqliteLedgerOptions {
   readonly clock?: Clock;
   /** How long a write waits for other processes' writes, milliseconds; then it is `busy`. Default 5000. */
   readonly lockWaitMs?: number;
+  /** How many writes may wait for their transaction; one more is `busy` at once. Default 10000. */
+  readonly maxWaiting?: number;
+  /** Hears of what an operator should look at, such as a reader that keeps the write-ahead log growing. */
+  readonly onWarning?: OnWarning;
 }
 
 /**
@@ -21,13 +26,14 @@ export interface SqliteLedgerOptions {
  * @throws config_invalid, schema_newer, ledger_unavailable, busy
  */
 export async function openSqliteLedger(options: SqliteLedgerOptions): Promise<LedgerStore> {
-  const { file, clock = systemClock, lockWaitMs = 5000 } = options;
+  const { file, clock = systemClock, lockWaitMs = 5000, maxWaiting = 10_000 } = options;
+  const onWarning = options.onWarning ?? (() => undefined);
   const deadline = performance.now() + lockWaitMs;
   try {
     const db = await connect(file, deadline);
     try {
       await whileBusy(() => migrate(db, toUtc(clock.now())), deadline);
-      return createStore(sqliteEngine(db, clock, lockWaitMs));
+      return createStore(sqliteEngine(db, { clock, lockWaitMs, maxWaiting, onWarning }));
     } catch (error) {
       db.close();
       throw error;

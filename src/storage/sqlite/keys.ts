@@ -1,48 +1,3 @@
-import type { AcceptanceKey, CaseRef } from '../../core/index.js';
-import type { Guard } from '../../ledger/index.js';
-
-export interface RefColumns {
-  tenant: string;
-  root: string;
-  case_id: string;
-}
-
-export interface KeyColumns {
-  tenant: string;
-  root: string;
-  sender: string;
-  handoff_id: string;
-  attempt: number;
-}
-
-export const ofRef = (ref: CaseRef): RefColumns => ({
-  tenant: ref.tenant,
-  root: ref.root,
-  case_id: ref.caseId,
-});
-
-export const toRef = (row: RefColumns): CaseRef => ({
-  tenant: row.tenant,
-  root: row.root,
-  caseId: row.case_id,
-});
-
-export const ofKey = (key: AcceptanceKey): KeyColumns => ({
-  tenant: key.tenant,
-  root: key.root,
-  sender: key.sender,
-  handoff_id: key.handoffId,
-  attempt: key.attempt,
-});
-
-export const toKey = (row: KeyColumns): AcceptanceKey => ({
-  tenant: row.tenant,
-  root: row.root,
-  sender: row.sender,
-  handoffId: row.handoff_id,
-  attempt: row.attempt,
-});
-
 /** Conditions on the columns of `ofRef` and `ofKey`. */
 export const THIS_CASE = 'tenant = @tenant AND root = @root AND case_id = @case_id';
 export const THIS_ATTEMPT =
@@ -58,12 +13,6 @@ export const isFree = (what: 'offer' | 'work', id: string): string =>
      WHERE c.tenant = o.tenant AND c.what = '${what}' AND c.id = ${id} AND h.until > @now)
    AND NOT EXISTS (SELECT 1 FROM quarantines q
      WHERE q.tenant = o.tenant AND q.root = o.root AND q.case_id = o.case_id)`;
-
-export const ofGuard = (guard: Guard) => ({
-  ...ofRef(guard.ref),
-  guard_owner: guard.owner,
-  guard_epoch: guard.epoch,
-});
 
 /** `INSERT` of these columns from parameters of the same names; `fenced` ones happen only while the fence holds. */
 export function insertInto(table: string, columns: readonly string[], fenced = false): string {

@@ -8,66 +8,11 @@ import {
   type StoredOffer,
 } from '../../ledger/index.js';
 import type { HandoffKey, OfferFilter } from '../engine.js';
+import { type KeyColumns, ofGuard, ofKey, ofRef, type RefColumns } from '../rows/keys.js';
+import { OFFER_COLUMNS, type OfferColumns, ofOffer, toOffer } from '../rows/offers.js';
 import { exactlyOne } from './errors.js';
-import {
-  insertInto,
-  isFree,
-  type KeyColumns,
-  ofGuard,
-  ofKey,
-  ofRef,
-  type RefColumns,
-  THIS_ATTEMPT,
-  THIS_CASE,
-  toKey,
-  toRef,
-  whereGiven,
-} from './keys.js';
+import { insertInto, isFree, THIS_ATTEMPT, THIS_CASE, whereGiven } from './keys.js';
 import type { Prepared } from './prepared.js';
-
-interface Columns extends RefColumns, KeyColumns {
-  kind: string;
-  to_agent: string;
-  contract: string;
-  skill: string;
-  epoch: number;
-  digest: string;
-  message: string;
-  state: OfferRow['state'];
-  code: string | null;
-  accept_by: string;
-  intended_at: string;
-  intended_seq: number;
-  closed_at: string | null;
-  withheld: string;
-  receipt: string | null;
-  receipt_key: string | null;
-}
-
-const COLUMNS = [
-  'tenant',
-  'root',
-  'case_id',
-  'sender',
-  'handoff_id',
-  'attempt',
-  'kind',
-  'to_agent',
-  'contract',
-  'skill',
-  'epoch',
-  'digest',
-  'message',
-  'state',
-  'code',
-  'accept_by',
-  'intended_at',
-  'intended_seq',
-  'closed_at',
-  'withheld',
-  'receipt',
-  'receipt_key',
-] as const satisfies readonly (keyof Columns)[];
 
 /** The id under which an offer is claimed. */
 const CLAIM_ID = "o.root || ' ' || o.sender || ' ' || o.handoff_id || ' ' || o.attempt";
@@ -78,67 +23,28 @@ const IS_OPEN = "state IN ('intended', 'offered', 'in_doubt')";
 /** Open, or accepted and the receipt not kept. Spelled as in its index, too. */
 const IS_UNFINISHED = "receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted')";
 
-const toRow = (row: Columns): StoredOffer => ({
-  key: toKey(row),
-  ref: toRef(row),
-  kind: row.kind,
-  toAgent: row.to_agent,
-  contract: row.contract,
-  skill: row.skill,
-  epoch: row.epoch,
-  digest: row.digest,
-  message: row.message,
-  state: row.state,
-  code: row.code,
-  acceptBy: row.accept_by,
-  intendedAt: row.intended_at,
-  closedAt: row.closed_at,
-  withheld: JSON.parse(row.withheld),
-  receipt: row.receipt,
-  receiptKey: row.receipt_key,
-  intendedSeq: row.intended_seq,
-});
-
-const ofRow = (row: StoredOffer): Columns => ({
-  ...ofRef(row.ref),
-  ...ofKey(row.key),
-  kind: row.kind,
-  to_agent: row.toAgent,
-  contract: row.contract,
-  skill: row.skill,
-  epoch: row.epoch,
-  digest: row.digest,
-  message: row.message,
-  state: row.state,
-  code: row.code,
-  accept_by: row.acceptBy,
-  intended_at: row.intendedAt,
-  intended_seq: row.intendedSeq,
-  closed_at: row.closedAt,
-  withheld: JSON.stringify(row.withheld),
-  receipt: row.receipt,
-  receipt_key: row.receiptKey,
-});
-
 export function offerTable(db: Database.Database, prepared: Prepared) {
-  const get = db.prepare<KeyColumns, Columns>(`SELECT * FROM offers WHERE ${THIS_ATTEMPT}`);
-  const open = db.prepare<RefColumns, Columns>(`SELECT * FROM offers WHERE ${THIS_CASE} AND ${IS_OPEN}`);
-  const ofCase = db.prepare<RefColumns, Columns>(`SELECT * FROM offers WHERE ${THIS_CASE} ORDER BY rowid`);
+  const get = db.prepare<KeyColumns, OfferColumns>(`SELECT * FROM offers WHERE ${THIS_ATTEMPT}`);
+  const open = db.prepare<RefColumns, OfferColumns>(`SELECT * FROM offers WHERE ${THIS_CASE} AND ${IS_OPEN}`);
+  const ofCase = db.prepare<RefColumns, OfferColumns>(
+    `SELECT * FROM offers WHERE ${THIS_CASE} ORDER BY rowid`,
+  );
   const last = db.prepare<object, number>(
     `SELECT coalesce(max(attempt), 0) FROM offers WHERE tenant = @tenant AND root = @root
        AND sender = @sender AND handoff_id = @handoff_id`,
   );
   last.pluck();
-  const add = db.prepare<object>(insertInto('offers', COLUMNS, true));
+  const add = db.prepare<object>(insertInto('offers', OFFER_COLUMNS, true));
   const set = db.prepare<object>(
     `UPDATE offers SET state = @state, code = @code, closed_at = @closed_at, receipt = @receipt,
        receipt_key = @receipt_key WHERE ${THIS_ATTEMPT} AND state = @from`,
   );
-  const one = (row: Columns | undefined): StoredOffer | null => (row === undefined ? null : toRow(row));
+  const one = (row: OfferColumns | undefined): StoredOffer | null =>
+    row === undefined ? null : toOffer(row);
   return {
     get: (key: AcceptanceKey): StoredOffer | null => one(get.get(ofKey(key))),
     open: (ref: CaseRef): StoredOffer | null => one(open.get(ofRef(ref))),
-    ofCase: (ref: CaseRef): OfferRow[] => ofCase.all(ofRef(ref)).map((row) => offerRow(toRow(row))),
+    ofCase: (ref: CaseRef): OfferRow[] => ofCase.all(ofRef(ref)).map((row) => offerRow(toOffer(row))),
     lastAttempt: (key: HandoffKey): number =>
       last.get({ tenant: key.tenant, root: key.root, sender: key.sender, handoff_id: key.handoffId }) ?? 0,
     list(tenant: string, { from, to, caseId, open: isOpen, limit }: OfferFilter): OfferRow[] {
@@ -147,16 +53,17 @@ export function offerTable(db: Database.Database, prepared: Prepared) {
       const sql = `SELECT * FROM offers WHERE tenant = @tenant${whereGiven(given)}${state}
         ORDER BY rowid DESC LIMIT @limit`;
       return prepared
-        .all<Columns>(sql, { tenant, ...given, limit: limit ?? -1 })
-        .map((row) => offerRow(toRow(row)));
+        .all<OfferColumns>(sql, { tenant, ...given, limit: limit ?? -1 })
+        .map((row) => offerRow(toOffer(row)));
     },
     free({ tenant, agent, key, limit }: OfferClaim, now: string): StoredOffer[] {
       const given = { sender: agent, root: key?.root, handoff_id: key?.handoffId, attempt: key?.attempt };
       const sql = `SELECT * FROM offers o WHERE tenant = @tenant${whereGiven(given)} AND ${IS_UNFINISHED}
         AND ${isFree('offer', CLAIM_ID)} ORDER BY rowid LIMIT @limit`;
-      return prepared.all<Columns>(sql, { tenant, ...given, now, limit }).map(toRow);
+      return prepared.all<OfferColumns>(sql, { tenant, ...given, now, limit }).map(toOffer);
     },
-    add: (guard: Guard, row: StoredOffer): void => exactlyOne(add.run({ ...ofRow(row), ...ofGuard(guard) })),
+    add: (guard: Guard, row: StoredOffer): void =>
+      exactlyOne(add.run({ ...ofOffer(row), ...ofGuard(guard) })),
     set: (from: OfferRow['state'], row: OfferRow): void =>
       exactlyOne(
         set.run({

@@ -1,0 +1,124 @@
+import { type ChainHead, chain } from '../../audit/index.js';
+import type { Change, Ruling } from '../../ledger/index.js';
+import { ofCase } from '../rows/cases.js';
+import { ofDecision } from '../rows/decisions.js';
+import { ofEffect } from '../rows/effects.js';
+import { ofGuard, ofKey, ofRef } from '../rows/keys.js';
+import { ofNote } from '../rows/notes.js';
+import { ofOffer } from '../rows/offers.js';
+import { ofQuarantine } from '../rows/quarantines.js';
+import { ofTask } from '../rows/tasks.js';
+import { ofWork } from '../rows/work.js';
+import type { Slice } from './slice.js';
+
+type Columns = object;
+
+/** The list of `holdfast.apply` that makes each change, and the change as its row. */
+const rows: {
+  readonly [Do in Change['do']]: (
+    change: Extract<Change, { readonly do: Do }>,
+    slice: Slice,
+  ) => [string, Columns];
+} = {
+  put_kind: ({ tenant, kind }, slice) => {
+    const row = { tenant, kind: kind.kind, definition: JSON.stringify(kind) };
+    return slice.kind === null
+      ? ['add_kind', row]
+      : ['replace_kind', { ...row, revision: slice.kind.revision }];
+  },
+  open_case: ({ row }) => ['open_case', ofCase(row)],
+  move_case: ({ guard, to }) => ['move_case', { ...ofCase(to), ...ofGuard(guard) }],
+  close_case: ({ guard, closedAt }) => ['close_case', { ...ofGuard(guard), closed_at: closedAt }],
+  add_offer: ({ guard, row }) => ['add_offer', { ...ofOffer(row), ...ofGuard(guard) }],
+  set_offer: ({ from, row }) => [
+    'set_offer',
+    {
+      ...ofKey(row.key),
+      from,
+      state: row.state,
+      code: row.code,
+      closed_at: row.closedAt,
+      receipt: row.receipt,
+      receipt_key: row.receiptKey,
+    },
+  ],
+  add_decision: ({ row }) => ['add_decision', ofDecision(row)],
+  add_work: ({ guard, row }) => ['add_work', { ...ofWork(row), ...ofGuard(guard) }],
+  supersede_work: ({ row }) => ['supersede_work', ofWork(row)],
+  settle_work: ({ guard, row }) => ['settle_work', { ...ofWork(row), ...ofGuard(guard) }],
+  add_note: ({ guard, row }) => ['add_note', { ...ofNote(row), ...ofGuard(guard) }],
+  start_effect: ({ guard, again, row }) => [
+    again ? 'restart_effect' : 'start_effect',
+    { ...ofEffect(row), ...ofGuard(guard) },
+  ],
+  settle_effect: ({ guard, row }) => ['settle_effect', { ...ofEffect(row), ...ofGuard(guard) }],
+  add_task: ({ row }) => ['add_task', ofTask(row)],
+  save_task: ({ row }) => ['save_task', ofTask(row)],
+  keep_lease: ({ holder, until }) => ['keep_lease', { holder, until }],
+  end_lease: ({ holder }) => ['end_lease', { holder }],
+  claim: ({ row }) => ['claim', row],
+  unclaim: ({ row }) => ['unclaim', row],
+  quarantine: ({ row }) => ['quarantine', ofQuarantine(row)],
+};
+
+/** A ruling as one command of a batch; sent again it is the same to the letter, so that it finds itself where it was carried out. */
+export interface Command {
+  readonly head: Columns;
+  readonly lists: readonly (readonly [list: string, row: Columns])[];
+  readonly changes: readonly Change[];
+  /** The head of the case once this is committed; `null` where no case's chain tells of it. */
+  readonly newHead: ChainHead | null;
+}
+
+/** What the rule had read, besides the slice's case, and what it decided. */
+export interface Judged<T> {
+  readonly ruling: Ruling<T>;
+  readonly slice: Slice;
+  readonly at: string;
+  /** Whether the rule read the kind. */
+  readonly byKind: boolean;
+  /** Until when the decision may be committed, by the database's clock. */
+  readonly acceptBy: string | undefined;
+}
+
+export function commandOf<T>({ ruling, slice, at, byKind, acceptBy }: Judged<T>, commitId: string): Command {
+  const lists = ruling.changes.map((change) => rowOf(change, slice));
+  const { changes, audit } = ruling;
+  if (audit === null) return { head: {}, lists, changes, newHead: null };
+  const ref = ofRef(audit.ref);
+  let newHead = slice.head;
+  for (const fact of audit.facts) {
+    const { entry, bytes } = chain(newHead, fact, audit.ref, at);
+    const { seq, prevHash, hash } = entry;
+    lists.push(['audit', { ...ref, seq, entry: bytes, prev_hash: prevHash, hash, commit_id: commitId }]);
+    newHead = { seq, hash };
+  }
+  lists.push([slice.head === null ? 'first_head' : 'next_head', { ...ref, ...newHead }]);
+  const head = {
+    ...ref,
+    seq: slice.head?.seq ?? 0,
+    hash: slice.head?.hash ?? '',
+    commit_id: commitId,
+    moves: changes.some((change) => change.do === 'move_case' || change.do === 'close_case'),
+    ...(acceptBy === undefined ? {} : { accept_by: acceptBy }),
+    ...(byKind && slice.kind !== null ? { kind: slice.kind.name, revision: slice.kind.revision } : {}),
+  };
+  return { head, lists, changes, newHead };
+}
+
+/** Commands as the lists of `holdfast.commit`, each row with the number of its command. */
+export function batchOf(commands: readonly Command[]): Readonly<Record<string, readonly Columns[]>> {
+  const batch: Record<string, Columns[]> = {};
+  for (const [n, { head, lists }] of commands.entries()) {
+    for (const [list, row] of [['heads', head] as const, ...lists]) {
+      batch[list] ??= [];
+      batch[list].push({ n, ...row });
+    }
+  }
+  return batch;
+}
+
+function rowOf(change: Change, slice: Slice): [string, Columns] {
+  const row = rows[change.do] as (change: Change, slice: Slice) => [string, Columns];
+  return row(change, slice);
+}

@@ -1,0 +1,14 @@
+import { sql as ledger } from './001-ledger.js';
+import { sql as commit } from './002-commit.js';
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** In order. One that has been released never changes: what it made is out there. */
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'ledger', sql: ledger },
+  { version: 2, name: 'commit', sql: commit },
+];

@@ -1,0 +1,101 @@
+import type { CaseRef } from '../../core/index.js';
+import { asOf } from '../../ledger/index.js';
+import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
+import { auditTable } from './audit.js';
+import { caseTable } from './cases.js';
+import type { Connections } from './connection.js';
+import { effectTable } from './effects.js';
+import { isRolledBack } from './errors.js';
+import type { Ask } from './keys.js';
+import { kindTable } from './kinds.js';
+import { noteTable } from './notes.js';
+import { offerTable } from './offers.js';
+import { quarantineTable } from './quarantines.js';
+import { ofAttempt } from './scope.js';
+import type { Slice } from './slice.js';
+import type { Slices } from './slices.js';
+import { snapshotOf } from './snapshot.js';
+import { taskTable } from './tasks.js';
+import { workTable } from './work.js';
+
+type Questions = {
+  readonly [Q in ReadName]: (...args: Parameters<LedgerReads[Q]>) => Promise<ReturnType<LedgerReads[Q]>>;
+};
+
+const INCARNATION = {
+  name: 'incarnation',
+  text: "SELECT value FROM holdfast.meta WHERE name = 'incarnation'",
+};
+
+/**
+ * Answers what the port asks, always from the primary. What a rule may read too is read as a slice: questions that wait at one
+ * moment share a statement, and the next write to the case has it at hand.
+ */
+export function questionsOf(
+  connections: Connections,
+  slices: Slices,
+  clock: { of(slice: Slice): Date; readonly given: () => Date | undefined },
+): Questions {
+  const ask: Ask = (statement, values) =>
+    reading(() => connections.use((session) => session.query(statement, values)));
+  const ofCase = async (ref: CaseRef) => {
+    const slice = await slices.load({ tenant: ref.tenant, ref });
+    return slice.queries(clock.of(slice));
+  };
+  const ofKey = async (key: Parameters<LedgerReads['offer']>[0]) => {
+    const slice = await slices.load(ofAttempt(key));
+    return slice.queries(clock.of(slice));
+  };
+  const [audit, cases, kinds] = [auditTable(ask), caseTable(ask), kindTable(ask)];
+  const [effects, quarantines] = [effectTable(ask), quarantineTable(ask)];
+  const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
+  return {
+    incarnation: async () => (await ask<{ value: string }>(INCARNATION))[0]?.value ?? '',
+    kind: async (tenant, kind) => {
+      const slice = await slices.load({ tenant, kind });
+      return slice.queries(clock.of(slice)).kind(tenant, kind);
+    },
+    kinds: kinds.list,
+    case: async (ref) => (await ofCase(ref)).case(ref),
+    cases: cases.list,
+    casesById: cases.byId,
+    snapshot: (ref) => snapshotOf(ask, ref, clock.given()),
+    offer: async (key) => (await ofKey(key)).offer(key),
+    offers: offers.list,
+    decision: async (key) => (await ofKey(key)).decision(key),
+    lastAttempt: offers.lastAttempt,
+    work: work.get,
+    workItems: work.list,
+    notes: notes.list,
+    currentEffects: async (ref) => {
+      const queries = await ofCase(ref);
+      return queries.effects(ref).map((effect) => asOf(effect, queries.now));
+    },
+    task: async (tenant, id) => {
+      const slice = await slices.load({ tenant, taskId: id });
+      return slice.queries(clock.of(slice)).task(tenant, id);
+    },
+    tasks: tasks.list,
+    audit: audit.list,
+    auditedCases: audit.cases,
+    auditHead: audit.head,
+    auditHash: audit.hash,
+    alive: async (holder) => {
+      const slice = await slices.load({ tenant: '', holder });
+      return slice.queries(clock.of(slice)).alive(holder);
+    },
+    quarantines: quarantines.list,
+    attention: async (tenant, limit) =>
+      attentionOf(await effects.unknown(tenant, clock.given(), limit), await quarantines.list(tenant), limit),
+  };
+}
+
+/** Once more where the connection broke: reading twice does nothing. */
+export async function reading<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isRolledBack(error)) throw error;
+    return read();
+  }
+}

@@ -1,0 +1,70 @@
+import { type AcceptanceKey, type CaseRef, handoffIdOf } from '../../core/index.js';
+import type { CommandOf, OfferClaim, RuleName, WorkClaim } from '../../ledger/index.js';
+
+/** What the rule of a command may read: at most one case, one attempt, one kind, one work item and one task. */
+export interface Scope {
+  readonly tenant: string;
+  readonly ref?: CaseRef;
+  readonly key?: AcceptanceKey;
+  readonly kind?: string;
+  readonly workId?: string;
+  readonly taskId?: string;
+  /** A second case, of which only is asked whether it is quarantined. */
+  readonly other?: CaseRef;
+  readonly holder?: string;
+  readonly offers?: OfferClaim;
+  readonly items?: WorkClaim;
+}
+
+const ofCase = ({ ref }: { readonly ref: CaseRef }): Scope => ({ tenant: ref.tenant, ref });
+
+/** An attempt's handoff id usually begins with the case id; where another case stands behind it, the load tells. */
+export function ofAttempt(key: AcceptanceKey): Scope {
+  const { tenant, root, handoffId } = key;
+  const end = handoffId.lastIndexOf(':');
+  const caseId = end > 0 ? handoffId.slice(0, end) : handoffId;
+  return { tenant, ref: { tenant, root, caseId }, key };
+}
+
+const ofTask = ({ tenant, id }: { readonly tenant: string; readonly id: string }): Scope => ({
+  tenant,
+  taskId: id,
+});
+
+const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
+  putKind: ({ tenant, kind }) => ({ tenant, kind: kind.kind }),
+  openCase: ({ ref, kind }) => ({ ...ofCase({ ref }), kind }),
+  closeCase: ofCase,
+  addNote: ofCase,
+  intendOffer: ({ ref, writer, epoch, attempt }) => ({
+    ...ofCase({ ref }),
+    key: {
+      tenant: ref.tenant,
+      root: ref.root,
+      sender: writer,
+      handoffId: handoffIdOf(ref.caseId, epoch),
+      attempt,
+    },
+  }),
+  markOffered: ofAttempt,
+  voidOffer: ({ key }) => ofAttempt(key),
+  recordReceipt: ({ key }) => ofAttempt(key),
+  accept: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  reject: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  recordDelivery: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  startEffect: ofCase,
+  settleEffect: ofCase,
+  settleWork: ({ ref, workId }) => ({ ...ofCase({ ref }), workId }),
+  createTask: ofTask,
+  saveTask: ofTask,
+  quarantine: ofCase,
+  heartbeat: ({ holder }) => ({ tenant: '', holder }),
+  release: ({ holder }) => ({ tenant: '', holder }),
+  claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),
+  claimWork: (claim) => ({ tenant: claim.tenant, holder: claim.holder, items: claim }),
+};
+
+export function scopeOf<N extends RuleName>(name: N, command: CommandOf<N>): Scope {
+  const scope = SCOPES[name] as (command: CommandOf<N>) => Scope;
+  return scope(command);
+}

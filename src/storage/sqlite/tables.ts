@@ -1,0 +1,103 @@
+import type Database from 'better-sqlite3';
+import { toUtc } from '../../core/index.js';
+import type { ChangeHandlers, LedgerQueries } from '../engine.js';
+import { auditTable } from './audit.js';
+import { caseTable } from './cases.js';
+import { claimTable } from './claims.js';
+import { decisionTable } from './decisions.js';
+import { effectTable } from './effects.js';
+import { kindTable } from './kinds.js';
+import { noteTable } from './notes.js';
+import { offerTable } from './offers.js';
+import { Prepared } from './prepared.js';
+import { quarantineTable } from './quarantines.js';
+import { taskTable } from './tasks.js';
+import { workTable } from './work.js';
+
+/** Every table of one connection, with its statements prepared. */
+export type Tables = ReturnType<typeof tablesOf>;
+
+export function tablesOf(db: Database.Database) {
+  const prepared = new Prepared(db);
+  const incarnation = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'incarnation'").pluck();
+  return {
+    incarnation: (): string => incarnation.get() ?? '',
+    kinds: kindTable(db),
+    cases: caseTable(db, prepared),
+    offers: offerTable(db, prepared),
+    decisions: decisionTable(db),
+    work: workTable(db, prepared),
+    notes: noteTable(db),
+    effects: effectTable(db),
+    tasks: taskTable(db, prepared),
+    audit: auditTable(db),
+    claims: claimTable(db),
+    quarantines: quarantineTable(db),
+  };
+}
+
+export function queriesOf(tables: Tables, now: Date): LedgerQueries {
+  const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
+  const at = toUtc(now);
+  return {
+    now,
+    incarnation: tables.incarnation,
+    kind: kinds.get,
+    kinds: kinds.list,
+    case: cases.get,
+    cases: cases.list,
+    casesById: cases.byId,
+    offer: offers.get,
+    openOffer: offers.open,
+    offers: offers.list,
+    offersOf: offers.ofCase,
+    decision: decisions.get,
+    decisionsOf: decisions.ofCase,
+    lastAttempt: (key) => Math.max(offers.lastAttempt(key), decisions.lastAttempt(key)),
+    work: work.get,
+    openWork: work.open,
+    workItems: work.list,
+    workOf: work.ofCase,
+    notes: notes.list,
+    effects: effects.list,
+    task: tasks.get,
+    tasks: tasks.list,
+    nextSeq: audit.nextSeq,
+    audit: audit.list,
+    auditedCases: audit.cases,
+    auditHead: audit.head,
+    auditHash: audit.hash,
+    alive: (holder) => claims.alive(holder, at),
+    freeOffers: (claim) => offers.free(claim, at),
+    freeWork: (claim) => work.free(claim, at),
+    quarantined: quarantines.has,
+    quarantines: quarantines.list,
+    unknownEffects: (tenant, limit) => effects.unknown(tenant, now, limit),
+  };
+}
+
+export function handlersOf(tables: Tables): ChangeHandlers {
+  const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
+  return {
+    put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
+    open_case: ({ row }) => cases.open(row),
+    move_case: ({ guard, to }) => cases.move(guard, to),
+    close_case: ({ guard, closedAt }) => cases.close(guard, closedAt),
+    add_offer: ({ guard, row }) => offers.add(guard, row),
+    set_offer: ({ from, row }) => offers.set(from, row),
+    add_decision: ({ row }) => decisions.add(row),
+    add_work: ({ guard, row }) => work.add(guard, row),
+    supersede_work: ({ row }) => work.supersede(row),
+    settle_work: ({ guard, row }) => work.settle(guard, row),
+    add_note: ({ guard, row }) => notes.add(guard, row),
+    start_effect: ({ guard, again, row }) => effects.start(guard, again, row),
+    settle_effect: ({ guard, row }) => effects.settle(guard, row),
+    add_task: ({ row }) => tasks.add(row),
+    save_task: ({ row }) => tasks.save(row),
+    keep_lease: (change) => claims.keep(change),
+    end_lease: ({ holder }) => claims.end(holder),
+    claim: ({ row }) => claims.claim(row),
+    unclaim: ({ row }) => claims.unclaim(row),
+    quarantine: ({ row }) => quarantines.add(row),
+  };
+}

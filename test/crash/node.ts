@@ -1,0 +1,112 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+
+/** What the nodes of one run have said, over all their lives. */
+export interface Told {
+  /** Cases whose acceptance a sender was told of. */
+  readonly accepted: Set<string>;
+  readonly outcomes: Map<string, number>;
+  readonly violations: string[];
+}
+
+export function nothingTold(): Told {
+  return { accepted: new Set(), outcomes: new Map(), violations: [] };
+}
+
+/** How a case is to be handed over. */
+export interface How {
+  /** Sends the offer again so many times at once when it has been sent. */
+  readonly resend?: number;
+  /** Takes the offer back when it has been sent. */
+  readonly withdraw?: boolean;
+}
+
+type Order =
+  | { readonly arm: string }
+  | { readonly hand: string; readonly how?: How }
+  | { readonly load: number }
+  | { readonly stop: true };
+
+/** One agent's process, which dies and is started again. */
+export class Node {
+  #child: ChildProcess | null = null;
+  #gone: Promise<void> = Promise.resolve();
+  #waiting = new Map<string, () => void>();
+
+  constructor(
+    readonly role: 'triage' | 'billing',
+    private readonly args: readonly string[],
+    private readonly told: Told,
+  ) {}
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get alive(): boolean {
+    return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** The signal that ended the process. */
+  get killedBy(): NodeJS.Signals | null {
+    return this.#child?.signalCode ?? null;
+  }
+
+  /** Resolves when the process has ended, whatever ended it. */
+  get gone(): Promise<void> {
+    return this.#gone;
+  }
+
+  /** Starts the process and waits until it listens; false where it has ended before. */
+  async start(faults = 'count'): Promise<boolean> {
+    const child = fork(join(import.meta.dirname, 'agent.mjs'), [this.role, ...this.args], {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      env: { ...process.env, HOLDFAST_FAULTS: faults },
+    });
+    this.#child = child;
+    this.#gone = new Promise((resolve) => child.once('exit', () => resolve()));
+    const ready = new Promise<true>((resolve) => {
+      child.on('message', (message) => {
+        if ((message as { ready?: boolean }).ready) resolve(true);
+        else this.#hear(message as Record<string, string>);
+      });
+    });
+    return Promise.race([ready, this.#gone.then(() => false as const)]);
+  }
+
+  order(order: Order): void {
+    if (this.alive) this.#child?.send(order, () => undefined);
+  }
+
+  /** Resolves when the handover has an outcome, of whatever kind, or the process has ended. */
+  async handOver(caseId: string, how: How = {}): Promise<void> {
+    const told = new Promise<void>((resolve) => this.#waiting.set(caseId, resolve));
+    this.order({ hand: caseId, how });
+    await Promise.race([told, this.#gone]);
+    this.#waiting.delete(caseId);
+  }
+
+  async kill(): Promise<void> {
+    if (this.alive) this.#child?.kill('SIGKILL');
+    await this.#gone;
+  }
+
+  /** Asks for an orderly end, and insists when none comes. */
+  async stop(): Promise<void> {
+    if (!this.alive) return;
+    this.order({ stop: true });
+    const late = setTimeout(() => this.#child?.kill('SIGKILL'), 20_000);
+    await this.#gone;
+    clearTimeout(late);
+  }
+
+  #hear(message: Record<string, string>): void {
+    const { caseId = '', violation, state, code, refused } = message;
+    if (violation) this.told.violations.push(`${caseId}: ${violation}`);
+    if (state === 'accepted') this.told.accepted.add(caseId);
+    const outcome = state ? [state, code].filter(Boolean).join(' ') : refused;
+    if (!outcome) return;
+    this.told.outcomes.set(outcome, (this.told.outcomes.get(outcome) ?? 0) + 1);
+    this.#waiting.get(caseId)?.();
+  }
+}

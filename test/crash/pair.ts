@@ -1,0 +1,152 @@
+import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { main as holdfastCommand } from '../../src/cli/index.js';
+import type { CrashDatabase } from './databases.js';
+import { judge, type Verdict } from './judge.js';
+import { Node, nothingTold, type Told } from './node.js';
+import { startTarget, type Target } from './target.js';
+
+/** As short as a kind may say: what a dead process has started is looked up after this time. */
+const EFFECT_LIMIT_MS = 1_000;
+const SETTLE_MS = 90_000;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function command(...argv: string[]): Promise<Record<string, string>> {
+  const written: string[] = [];
+  const io = {
+    out: (text: string) => void written.push(text),
+    err: (text: string) => void written.push(text),
+    env: {},
+    color: false,
+    untilStopped: () => Promise.resolve(),
+  };
+  const code = await holdfastCommand([...argv, '--json'], io);
+  if (code !== 0) throw new Error(`holdfast ${argv.join(' ')}: exit ${code} ${written.join('')}`);
+  return JSON.parse(written.join(''));
+}
+
+/** Two agents on one ledger, each other's peers, and the business system that one of them calls. */
+export class Pair {
+  private constructor(
+    private readonly dir: string,
+    readonly database: CrashDatabase,
+    readonly target: Target,
+    readonly told: Told,
+    readonly triage: Node,
+    readonly billing: Node,
+    private readonly urls: { triage: string; billing: string },
+  ) {}
+
+  /** Made with the command, as a user would. */
+  static async make(database: CrashDatabase): Promise<Pair> {
+    const dir = await mkdtemp(join(tmpdir(), 'holdfast-crash-'));
+    const names = ['triage', 'billing'] as const;
+    const made = [];
+    for (const name of names) {
+      const url = `http://127.0.0.1:${await freePort()}`;
+      const at = join(dir, name);
+      await command('init', '--agent', name, '--dir', at, '--url', url, '--ledger', 'ledger.db');
+      const file = join(at, 'holdfast.yaml');
+      const limits = `    limits:\n      effect_limit: ${EFFECT_LIMIT_MS}ms\n    policy:`;
+      const text = (await readFile(file, 'utf8'))
+        .replace(/^ledger: .*$/m, `ledger: ${JSON.stringify(database.ledger)}`)
+        .replace(/^ {4}policy:$/m, limits);
+      await writeFile(file, text);
+      await appendFile(file, '\nlog:\n  level: silent\n');
+      const { thumbprint } = await command('identity', '--dir', at);
+      made.push({ at, url, thumbprint: thumbprint as string });
+    }
+    const [triage, billing] = made as [(typeof made)[number], (typeof made)[number]];
+    for (const [mine, theirs] of [
+      [triage, billing],
+      [billing, triage],
+    ] as const) {
+      const peer = ['--url', theirs.url, '--key', theirs.thumbprint];
+      const allowed = ['--contract', 'refund-dispute/1', '--skill', 'billing'];
+      await command('peer', 'add', '--dir', mine.at, ...peer, ...allowed);
+    }
+    const target = await startTarget();
+    const told = nothingTold();
+    return new Pair(
+      dir,
+      database,
+      target,
+      told,
+      new Node('triage', [triage.at, billing.url, target.url], told),
+      new Node('billing', [billing.at, triage.url, target.url], told),
+      { triage: triage.url, billing: billing.url },
+    );
+  }
+
+  get nodes(): readonly [Node, Node] {
+    return [this.triage, this.billing];
+  }
+
+  async start(): Promise<void> {
+    const started = await Promise.all(this.nodes.map((node) => node.start()));
+    if (started.includes(false)) throw new Error('a node ended at its start');
+  }
+
+  /**
+   * Ends what is under way in good order, lets restarted nodes finish what was left, hands over anew what was never offered, and
+   * judges every case.
+   */
+  async settle(): Promise<Verdict> {
+    for (const node of this.nodes) await node.stop();
+    await this.start();
+    const ledger = await this.database.open();
+    try {
+      const deadline = Date.now() + SETTLE_MS;
+      await this.#handOverAgain(ledger);
+      // An effect that a dead process had started is looked up only after its limit, by whoever works on the case then.
+      await sleep(EFFECT_LIMIT_MS);
+      let left = await leftIn(ledger);
+      for (let tries = 1; left !== '' && Date.now() < deadline; tries++) {
+        if (tries % 30 === 0) {
+          await this.billing.stop();
+          await this.billing.start();
+        }
+        await sleep(200);
+        left = await leftIn(ledger);
+      }
+      for (const node of this.nodes) await node.stop();
+      if (left !== '') this.told.violations.push(`after ${SETTLE_MS / 1000} s there are still ${left}`);
+      return await judge(ledger, this.urls, this.told, this.target);
+    } finally {
+      await ledger.close();
+    }
+  }
+
+  async #handOverAgain(ledger: Awaited<ReturnType<CrashDatabase['open']>>): Promise<void> {
+    const own = await ledger.listCases('default', { owner: this.urls.triage, limit: 10_000 });
+    const waiting = own.filter(({ ref }) => !ref.caseId.startsWith('REJECT')).map(({ ref }) => ref.caseId);
+    const next = async (): Promise<void> => {
+      for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) await this.triage.handOver(id);
+    };
+    await Promise.all([next(), next(), next(), next()]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.kill()));
+    await this.target.close();
+    await rm(this.dir, { recursive: true, force: true });
+  }
+}
+
+async function leftIn(ledger: Awaited<ReturnType<CrashDatabase['open']>>): Promise<string> {
+  const offers = await ledger.listOffers('default', { open: true, limit: 1000 });
+  const work = await ledger.listWork('default', { state: 'open', limit: 1000 });
+  return [offers.length && `${offers.length} open offers`, work.length && `${work.length} open work items`]
+    .filter(Boolean)
+    .join(' and ');
+}

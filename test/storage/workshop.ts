@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { CaseSnapshot } from '../../src/ledger/index.js';
+import { openLedger, openSqliteLedger } from '../../src/storage/index.js';
+import { createTestDatabase, type TestDatabase } from '../postgres/database.js';
+import {
+  asBilling,
+  asTriage,
+  handedOver,
+  intend,
+  KIND,
+  openCase,
+  ref,
+  rejection,
+  start,
+  TestClock,
+} from './suite/fixtures.js';
+
+/** A place of one test for files and databases. */
+export interface Workshop {
+  path(name: string): string;
+  /** Databases made by {@link newTarget}. */
+  readonly databases: readonly TestDatabase[];
+  /** Where a ledger may be made. */
+  newTarget(engine: 'sqlite' | 'postgres'): Promise<string>;
+  remove(): Promise<void>;
+}
+
+export function openWorkshop(): Workshop {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  const databases: TestDatabase[] = [];
+  return {
+    path: (name) => join(folder, name),
+    databases,
+    async newTarget(engine) {
+      if (engine === 'sqlite') return join(folder, 'other.db');
+      const database = await createTestDatabase();
+      databases.push(database);
+      return database.url;
+    },
+    async remove() {
+      rmSync(folder, { recursive: true });
+      for (const database of databases) await database.drop();
+    },
+  };
+}
+
+const REFS = [ref('CASE-1'), ref('CASE-2'), ref('CASE-3', 'zeta')];
+
+/** A ledger with something in every table, and the odd text. */
+export async function fullLedger({ path }: Workshop): Promise<string> {
+  const file = path('full.db');
+  const clock = new TestClock();
+  const ledger = await openSqliteLedger({ file, clock });
+  await ledger.putKind('acme', KIND);
+  await ledger.putKind('zeta', KIND);
+  await openCase(ledger, 'CASE-1');
+  await handedOver(ledger, clock);
+  await ledger.addNote({ ...asBilling, text: 'line\u2028one "quoted" \u0001\u0000 \u{1F512}' });
+  await ledger.startEffect({ ...asBilling, ...start('refund-1') });
+  await ledger.settleEffect({ ...asBilling, key: 'refund-1', state: 'done', outcome: null });
+  await openCase(ledger, 'CASE-2');
+  await ledger.intendOffer(intend(clock, { ref: ref('CASE-2') }));
+  await ledger.reject(rejection(clock, 'schema_invalid', { caseId: 'CASE-2' }));
+  await ledger.openCase({
+    ref: ref('CASE-3', 'zeta'),
+    kind: 'refund',
+    owner: asTriage.writer,
+    epoch: 1,
+    actor: 'x',
+  });
+  await ledger.startEffect({
+    ref: ref('CASE-3', 'zeta'),
+    writer: asTriage.writer,
+    epoch: 1,
+    ...start('refund-2'),
+  });
+  await ledger.quarantine({
+    ref: ref('CASE-3', 'zeta'),
+    reason: 'epoch_regressed',
+    witnessed: { epoch: 5 },
+    found: { epoch: 1 },
+  });
+  await ledger.close();
+  return file;
+}
+
+/** All that the port says of the cases. */
+export async function contentOf(target: string): Promise<CaseSnapshot[]> {
+  const ledger = await openLedger(target);
+  try {
+    return await Promise.all(REFS.map((one) => ledger.snapshot(one)));
+  } finally {
+    await ledger.close();
+  }
+}
