@@ -192,6 +192,13 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-170': { where: ['sender', 'receiver'], what: 'No expired reference' },
   'R-171': { where: ['receiver'], what: 'No drift between versions' },
 
+  // Tests
+  'R-189': {
+    where: ['sender', 'receiver', 'ledger'],
+    what: 'A crash at any durable step between offer and acceptance loses nothing',
+  },
+  'R-190': { where: ['sender', 'receiver'], what: 'The paths of failure are played like the good one' },
+
   // Trade-offs
   'R-194': { where: ['sender', 'docs'], what: 'A structured summary comes with the transcript by reference' },
 };
