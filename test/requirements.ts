@@ -128,8 +128,21 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     what: 'One message id per attempt; the same key with other bytes is a conflict',
   },
   'R-083': { where: ['receiver'], what: 'A resend of a decided offer gets the same decision' },
+  'R-084': {
+    where: ['receiver'],
+    what: 'A resend that meets the first delivery joins it; one acceptance is one piece of work',
+  },
+  'R-085': {
+    where: ['sender', 'receiver', 'docs'],
+    what: 'Decisions outlive every restart; they are kept for ever, longer than any offer can be sent',
+  },
   'R-086': { where: ['ledger'], what: 'Both deliveries are in the audit though one took effect' },
   'R-087': { where: ['receiver', 'ledger'], what: "A key or task id reveals nothing of another peer's" },
+  'R-088': {
+    where: ['sender'],
+    what: 'What became of a delivery is read back before anything is sent again',
+  },
+  'R-090': { where: ['ledger', 'node'], what: 'A decision can be read by handoff id and by case' },
   'R-092': {
     where: ['sender', 'receiver'],
     what: 'Synchronous acceptance: a blocking send is answered with the decision',
@@ -178,6 +191,13 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-169': { where: ['sender', 'receiver'], what: 'No fact that cannot be traced' },
   'R-170': { where: ['sender', 'receiver'], what: 'No expired reference' },
   'R-171': { where: ['receiver'], what: 'No drift between versions' },
+
+  // Tests
+  'R-189': {
+    where: ['sender', 'receiver', 'ledger'],
+    what: 'A crash at any durable step between offer and acceptance loses nothing',
+  },
+  'R-190': { where: ['sender', 'receiver'], what: 'The paths of failure are played like the good one' },
 
   // Trade-offs
   'R-194': { where: ['sender', 'docs'], what: 'A structured summary comes with the transcript by reference' },

@@ -175,7 +175,7 @@ describe('a handover by the command', () => {
     expect(broken).toMatchObject({ exit: 11, json: { verified: false, problem: 'tamper' } });
   });
 
-  it('[R-064][R-105][R-106] shows a rejection as one, and a corrected attempt is judged afresh', async () => {
+  it('[R-064][R-090][R-105][R-106] shows a rejection as one, and a corrected attempt is judged afresh', async () => {
     const wrong = write('CASE-7002', (file) => ({
       ...file,
       facts: file.facts.map((fact) =>

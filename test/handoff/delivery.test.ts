@@ -84,7 +84,7 @@ describe('deliveries in the background', () => {
     await world.lease.end();
   });
 
-  it('[R-096][R-097] of an offer that nobody answers go on until its time is over, and then close it', async () => {
+  it('of an offer that nobody answers go on until its time is over, and then close it', async () => {
     const world = await deliveries(unreachable);
     const offer = await world.offer('CASE-1');
     const [claimed] = await world.lease.claimOffers('acme', 1);

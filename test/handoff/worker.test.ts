@@ -77,7 +77,7 @@ describe('accepted work', () => {
     expect(await world.ledger.listWork('default', { state: 'open' })).toHaveLength(1);
   });
 
-  it('[R-077] is run by one living process at a time, and taken over from one that ended', async () => {
+  it('[R-084] is run by one living process at a time, and taken over from one that ended', async () => {
     await world.sender.handOff(world.input(await world.openCase('CASE-1')));
     const [item] = world.accepted;
     if (!item) throw new Error('nothing was accepted');

@@ -1,7 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AcceptedWork, type Holdfast, openHoldfast, parseCaseFile } from '../../src/index.js';
+import { openSqliteLedger } from '../../src/storage/index.js';
 import { type Agent, CASE_FILE, CONTRACT, initPair, temporaryFolder } from '../cli/support.js';
+import { lossyProxy } from '../lossy-proxy.js';
 
 /** A lease that nobody could wait for: what is taken over was given back. */
 const PACE = { leaseMs: 3_600_000, beatMs: 60_000, sweepMs: 50, offerBackoffMs: [50, 200] } as const;
@@ -23,27 +26,21 @@ afterEach(async () => {
   folder.remove();
 });
 
-async function start(
-  agent: Agent,
-  work?: (work: AcceptedWork) => Promise<void>,
-  more: { shutdown?: string; port?: number } = {},
-) {
-  const { readConfig } = await import('../../src/node/index.js');
-  const config = readConfig(agent.dir);
-  const shutdownMs = more.shutdown === undefined ? config.shutdown : Number(more.shutdown);
+async function start(agent: Agent, work?: (work: AcceptedWork) => Promise<void>, port?: number) {
+  const { logger, lines } = listening();
+  const holdfast = await openHoldfast({ dir: agent.dir, ports: { pace: PACE }, logger });
+  opened.push(holdfast);
+  if (work) holdfast.onHandoff(CONTRACT, { work });
+  const listens = await holdfast.start(port === undefined ? {} : { port });
+  return { holdfast, port: listens.port, lines };
+}
+
+/** A logger that keeps warnings and errors. */
+function listening() {
   const lines: [string, Record<string, unknown>][] = [];
   const note = (fields: object, message: string) =>
     void lines.push([message, fields as Record<string, unknown>]);
-  const holdfast = await openHoldfast({
-    dir: agent.dir,
-    ports: { pace: PACE },
-    logger: { info: () => {}, warn: note, error: note },
-  });
-  Object.assign(holdfast.config, { shutdown: shutdownMs });
-  opened.push(holdfast);
-  if (work) holdfast.onHandoff(CONTRACT, { work });
-  const { port } = await holdfast.start(more.port === undefined ? {} : { port: more.port });
-  return { holdfast, port, lines };
+  return { lines, logger: { info: () => {}, warn: note, error: note } };
 }
 
 async function handOver(holdfast: Holdfast, caseId = 'CASE-7001') {
@@ -101,23 +98,19 @@ describe('a node that is told to stop', () => {
     await expect(post(billing.url)).rejects.toThrow();
   });
 
-  it('[R-077] gives back what it could not finish in time, and another process goes on at once', async () => {
+  it('[R-085] gives back what it could not finish in time, and another process goes on at once', async () => {
     const { holdfast: sender } = await start(triage);
     const never = new Promise<void>(() => {});
     let begun = false;
-    const { holdfast: receiver, lines } = await start(
-      billing,
-      async () => {
-        begun = true;
-        await never;
-      },
-      { shutdown: '200' },
-    );
+    appendFileSync(join(billing.dir, 'holdfast.yaml'), 'shutdown: 200ms\n');
+    const { holdfast: receiver, lines } = await start(billing, async () => {
+      begun = true;
+      await never;
+    });
     expect(await handOver(sender)).toMatchObject({ state: 'accepted' });
     await expect.poll(() => begun, WAIT).toBe(true);
-    const other = await start(billing, async (work) => void (await work.done({ decision: 'refunded' })), {
-      port: 0,
-    });
+    const finish = async (work: AcceptedWork) => void (await work.done({ decision: 'refunded' }));
+    const other = await start(billing, finish, 0);
     await receiver.close();
     expect(lines.map(([message]) => message)).toContain(
       'stopped before all was done; the rest is taken up again',
@@ -127,49 +120,54 @@ describe('a node that is told to stop', () => {
   });
 
   it('gives back its open offers, and another process goes on with them at once', async () => {
-    const { holdfast: sender } = await start(triage);
-    const { holdfast: first } = await start(billing);
-    await sender.checkPeer(billing.url, CONTRACT);
-    const { holdfast: second } = await start(triage, undefined, { port: 0 });
-    await first.close();
-    expect(await handOver(second)).toMatchObject({ state: 'open', problem: 'peer_unreachable' });
-    await second.close();
-    await start(billing);
-    const open = () => sender.ledger.listOffers('default', { open: true });
-    await expect.poll(async () => (await open()).length, WAIT).toBe(0);
-    expect(await sender.ledger.listOffers('default', {})).toMatchObject([{ state: 'accepted' }]);
+    const { port } = await start(billing, undefined, 0);
+    const proxy = await lossyProxy(billing.port, () => port);
+    try {
+      const { holdfast: first } = await start(triage);
+      proxy.lose('requests');
+      expect(await handOver(first)).toMatchObject({ state: 'open', problem: 'outcome_unknown' });
+      const { holdfast: second } = await start(triage, undefined, 0);
+      // The first one's node goes on with it; then it stops, and its evidence is served by another.
+      await first.close();
+      proxy.lose('nothing');
+      await start(triage);
+      const offers = () => second.ledger.listOffers('default', {});
+      await expect.poll(async () => (await offers())[0]?.state, WAIT).toBe('accepted');
+      expect(await offers()).toHaveLength(1);
+    } finally {
+      proxy.close();
+    }
   });
 });
 
 describe('what only a person can settle', () => {
   it('is logged once: an effect past its limit, and a case that is quarantined', async () => {
     let aheadMs = 0;
-    const lines: [string, Record<string, unknown>][] = [];
-    const holdfast = await openHoldfast({
-      dir: triage.dir,
-      ports: { pace: { sweepMs: 20 }, clock: { now: () => new Date(Date.now() + aheadMs) } },
-      logger: {
-        info: () => {},
-        error: () => {},
-        warn: (fields: object, message: string) =>
-          void lines.push([message, fields as Record<string, unknown>]),
-      },
-    });
+    const clock = { now: () => new Date(Date.now() + aheadMs) };
+    const { logger, lines } = listening();
+    const file = join(triage.dir, 'holdfast.yaml');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace('"*": [refund]', `"${triage.url}": [refund]`));
+    const holdfast = await openHoldfast({ dir: triage.dir, ports: { pace: { sweepMs: 20 }, clock }, logger });
     opened.push(holdfast);
-    const kind = holdfast.config.kinds.refund;
-    Object.assign(kind?.policy.operations ?? {}, { [triage.url]: ['refund'] });
     await holdfast.start();
     const { ref } = await holdfast.openCase({ caseId: 'CASE-7001', kind: 'refund' });
     const amount = { amount: '1.00', currency: 'EUR' };
     await holdfast.startEffect({ ref, epoch: 1, key: 'refund-1', operation: 'refund', amount });
+    const said = (start: string) => lines.filter(([message]) => message.startsWith(start));
     aheadMs = 3_600_000;
-    const unknown = () => lines.filter(([message]) => message.startsWith('an effect is unknown'));
-    await expect.poll(() => unknown().length, WAIT).toBe(1);
+    await expect.poll(() => said('an effect is unknown').length, WAIT).toBe(1);
     // The clock's jump let the lease run out; the process found out and lives on.
-    await expect
-      .poll(() => lines.some(([message]) => message.startsWith('the lease had run out')), WAIT)
-      .toBe(true);
-    expect(unknown()).toMatchObject([[expect.any(String), { case: 'CASE-7001', key: 'refund-1' }]]);
+    await expect.poll(() => said('the lease had run out').length, WAIT).toBe(1);
     expect(await holdfast.ledger.listEffects(ref)).toMatchObject([{ state: 'unknown' }]);
+
+    const ledger = await openSqliteLedger({ file: join(folder.path, 'ledger.db') });
+    await ledger.quarantine({ ref, reason: 'audit_forked', witnessed: {}, found: {} });
+    await ledger.close();
+    await expect.poll(() => said('a case is quarantined').length, WAIT).toBe(1);
+    expect(said('an effect is unknown')).toMatchObject([
+      [expect.any(String), { case: 'CASE-7001', key: 'refund-1' }],
+    ]);
+    expect(said('a case is quarantined')).toMatchObject([[expect.any(String), { reason: 'audit_forked' }]]);
   });
 });

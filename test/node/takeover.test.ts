@@ -149,7 +149,7 @@ describe('another process of the agent takes over', () => {
   );
 
   it(
-    '[R-077] from a receiver that is killed while it drains, and no accepted case is lost',
+    '[R-085] from a receiver that is killed while it drains, and no accepted case is lost',
     async () => {
       const standing = await open(triage);
       await standing.start();
