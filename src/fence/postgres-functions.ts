@@ -7,17 +7,17 @@
  * a value that got there in another way stands for nothing. `FOR SHARE` keeps the owner and epoch as they are until the user's
  * transaction ends: an acceptance waits, and a presentation that waited for one sees what it has committed.
  */
-export const FENCE_VERSION = 1;
+const FENCE_VERSION = 1;
 
 /**
  * The setting that keeps the presentation of a case. There are several, so that a transaction over thousands of cases does not read
  * through all of them for each row; and not one for each case, since a session never forgets the name of a setting.
  */
-export const settingOf = (caseId: string) =>
+const settingOf = (caseId: string) =>
   `'holdfast.presented_' || (pg_catalog.hashtext(${caseId} COLLATE "C") & 63)`;
 
 /** What the setting holds for a case: no part of it has a line or a tab in it, in what a ledger holds. */
-export const entryOf = (...parts: string[]) =>
+const entryOf = (...parts: string[]) =>
   `E'\\n' || pg_catalog.pg_current_xact_id()::text || E'\\t' || ${parts.join(" || E'\\t' || ")} || E'\\n'`;
 
 /** SQL that is true where the case was presented in this transaction, and false or null elsewhere. */
