@@ -50,7 +50,7 @@ async function notesIn(ledger: LedgerStore): Promise<number> {
 }
 
 describe('a server', () => {
-  it('[R-088] that is stopped at once is unavailable, and used again once it is back', async () => {
+  it('that is stopped at once is unavailable, and used again once it is back', async () => {
     const server = await serve();
     const ledger = await openWithCase({ url: server.url(), settleMs: 1000 });
     await ledger.addNote(note);

@@ -68,7 +68,14 @@ export function openConnections(options: ConnectionOptions): Connections {
   const verify = (client: pg.PoolClient, done: (error?: Error) => void) =>
     void check(client).then(() => done(), done);
   const open = () => {
-    const made = new pg.Pool({ ...config, max: connections, idleTimeoutMillis: 60_000, verify });
+    const made = new pg.Pool({
+      ...config,
+      max: connections,
+      idleTimeoutMillis: 60_000,
+      // A plan that was made while the tables were small lives as long as its connection.
+      maxLifetimeSeconds: 120,
+      verify,
+    });
     // A connection that breaks while idle is the pool's to drop; while lent, the statement it carries fails. Neither is more than that.
     made.on('error', () => {});
     made.on('connect', (client) => client.on('error', () => {}));

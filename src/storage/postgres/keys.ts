@@ -1,18 +1,13 @@
-import type { AcceptanceKey, CaseRef } from '../../core/index.js';
+import type { CaseRef } from '../../core/index.js';
 import type { Row, Statement } from './connection.js';
 
 /** Asks the database one question. */
 export type Ask = <R extends object = Row>(statement: Statement, values?: readonly unknown[]) => Promise<R[]>;
 
-/** Conditions on the first parameters, which are those of `caseOf` and `attemptOf`. */
+/** Condition on the first parameters, which are those of `caseOf`. */
 export const THIS_CASE = 'tenant = $1 AND root = $2 AND case_id = $3';
-export const THIS_ATTEMPT = 'tenant = $1 AND root = $2 AND sender = $3 AND handoff_id = $4 AND attempt = $5';
 
 export const caseOf = ({ tenant, root, caseId }: CaseRef) => [tenant, root, caseId];
-export const attemptOf = ({ tenant, root, sender, handoffId, attempt }: AcceptanceKey) => [
-  ...[tenant, root, sender, handoffId],
-  attempt,
-];
 
 /** Spelled as in the partial indexes, so that PostgreSQL uses them. */
 export const IS_OPEN = "state IN ('intended', 'offered', 'in_doubt')";

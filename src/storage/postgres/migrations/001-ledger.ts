@@ -24,6 +24,8 @@ const TERMINAL = `OLD.state IN
 /**
  * The invariants hold here too, so that a fault in our own code, or a hand with a SQL shell, meets them:
  * H1 and H2 by `cases_move`, H4 by the keys of decisions and work items, H5 by the key of effects, H8 by `audit_next`.
+ * Keys begin with the tenant; other indexes with what tells most, so that a plan made while the tables were empty cannot choose one of
+ * them where the key is meant.
  * `audit_heads` is the version of everything the ledger holds on a case: whoever changes a case holds its head.
  */
 export const sql = `
@@ -60,8 +62,8 @@ CREATE TABLE holdfast.cases (
   FOREIGN KEY (tenant, kind) REFERENCES holdfast.kinds (tenant, kind),
   CHECK ((status = 'closed') = (closed_at IS NOT NULL))
 );
-CREATE INDEX cases_by_id ON holdfast.cases (tenant, case_id);
-CREATE INDEX cases_by_owner ON holdfast.cases (tenant, owner, status);
+CREATE INDEX cases_by_id ON holdfast.cases (case_id, tenant);
+CREATE INDEX cases_by_owner ON holdfast.cases (owner, tenant, status);
 
 CREATE TABLE holdfast.offers (
   tenant ${TEXT} NOT NULL,
@@ -88,17 +90,17 @@ CREATE TABLE holdfast.offers (
   receipt ${TEXT},
   receipt_key ${TEXT},
   ${ORD},
-  PRIMARY KEY (tenant, root, case_id, sender, handoff_id, attempt),
-  UNIQUE (tenant, root, sender, handoff_id, attempt),
+  PRIMARY KEY (tenant, root, sender, handoff_id, attempt),
   FOREIGN KEY (tenant, root, case_id) REFERENCES holdfast.cases (tenant, root, case_id),
   CHECK ((state IN ('intended', 'offered', 'in_doubt')) = (closed_at IS NULL)),
   CHECK ((state = 'rejected') = (code IS NOT NULL)),
   CHECK (receipt IS NULL OR state = 'accepted'),
   CHECK ((receipt IS NULL) = (receipt_key IS NULL))
 );
-CREATE UNIQUE INDEX offers_one_open ON holdfast.offers (tenant, root, case_id)
+CREATE UNIQUE INDEX offers_one_open ON holdfast.offers (case_id, root, tenant)
   WHERE state IN ('intended', 'offered', 'in_doubt');
-CREATE INDEX offers_unfinished ON holdfast.offers (tenant, sender, ord)
+CREATE INDEX offers_by_case ON holdfast.offers (case_id, root, tenant);
+CREATE INDEX offers_unfinished ON holdfast.offers (sender, tenant, ord)
   WHERE receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted');
 
 CREATE TABLE holdfast.decisions (
@@ -122,8 +124,8 @@ CREATE TABLE holdfast.decisions (
   CHECK ((verdict = 'tombstone') = (digest IS NULL)),
   CHECK (verdict <> 'accepted' OR epoch_after = epoch_before + 1)
 );
-CREATE INDEX decisions_by_case ON holdfast.decisions (tenant, root, case_id);
-CREATE UNIQUE INDEX decisions_one_per_epoch ON holdfast.decisions (tenant, root, case_id, epoch_after)
+CREATE INDEX decisions_by_case ON holdfast.decisions (case_id, root, tenant);
+CREATE UNIQUE INDEX decisions_one_per_epoch ON holdfast.decisions (case_id, root, tenant, epoch_after)
   WHERE verdict = 'accepted';
 
 CREATE TABLE holdfast.work_items (
@@ -143,16 +145,16 @@ CREATE TABLE holdfast.work_items (
   created_at ${TEXT} NOT NULL,
   settled_at ${TEXT},
   ${ORD},
-  PRIMARY KEY (tenant, root, case_id, id),
-  UNIQUE (tenant, id),
-  UNIQUE (tenant, root, sender, handoff_id, attempt),
+  PRIMARY KEY (tenant, id),
+  UNIQUE (handoff_id, attempt, sender, root, tenant),
   FOREIGN KEY (tenant, root, case_id) REFERENCES holdfast.cases (tenant, root, case_id),
   FOREIGN KEY (tenant, root, sender, handoff_id, attempt)
     REFERENCES holdfast.decisions (tenant, root, sender, handoff_id, attempt),
   CHECK ((state = 'open') = (settled_at IS NULL))
 );
-CREATE UNIQUE INDEX work_items_one_open ON holdfast.work_items (tenant, root, case_id) WHERE state = 'open';
-CREATE INDEX work_items_by_owner ON holdfast.work_items (tenant, owner, state);
+CREATE UNIQUE INDEX work_items_one_open ON holdfast.work_items (case_id, root, tenant) WHERE state = 'open';
+CREATE INDEX work_items_by_case ON holdfast.work_items (case_id, root, tenant);
+CREATE INDEX work_items_by_owner ON holdfast.work_items (owner, tenant, state);
 
 CREATE TABLE holdfast.notes (
   tenant ${TEXT} NOT NULL,
@@ -190,7 +192,7 @@ CREATE TABLE holdfast.effects (
   CHECK ((amount IS NULL) = (currency IS NULL)),
   CHECK ((state = 'started') = (settled_at IS NULL))
 );
-CREATE INDEX effects_unsettled ON holdfast.effects (tenant, (coalesce(settled_at, limit_at)))
+CREATE INDEX effects_unsettled ON holdfast.effects ((coalesce(settled_at, limit_at)), tenant)
   WHERE state IN ('started', 'unknown');
 
 CREATE TABLE holdfast.tasks (
@@ -205,7 +207,7 @@ CREATE TABLE holdfast.tasks (
   handoff_id ${TEXT},
   PRIMARY KEY (tenant, id)
 );
-CREATE INDEX tasks_by_status ON holdfast.tasks (tenant, peer, status_at DESC, id);
+CREATE INDEX tasks_by_status ON holdfast.tasks (peer, tenant, status_at DESC, id);
 
 CREATE TABLE holdfast.audit (
   tenant ${TEXT} NOT NULL,

@@ -51,9 +51,12 @@ const same = (columns: string, left: string, right: string) =>
     .map((column) => `${left}.${column} = ${right}.${column}`)
     .join(' AND ');
 
-/** True only while the case is open with this owner at this epoch: the fence, inside the statement that writes. */
+/**
+ * True only while the case is open with this owner at this epoch: the fence, inside the statement that writes. No index holds for
+ * `IS NOT DISTINCT FROM`: a plan that was made while the tables were small would look through all cases of the owner.
+ */
 const FENCE = `EXISTS (SELECT 1 FROM holdfast.cases c WHERE ${same(REF, 'c', 'r')}
-  AND c.owner = r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open')`;
+  AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open')`;
 
 /** Makes all changes of one list in one statement; where one row is not as it has to be, none of them is made. */
 const change = (list: string, columns: string, statement: string, code = 'HL001') => `
@@ -92,20 +95,20 @@ ${change(
   `${REF} owner contract constraints hops tasks_left ${GUARD}`,
   `UPDATE holdfast.cases c SET owner = r.owner, epoch = c.epoch + 1, contract = r.contract, constraints = r.constraints,
       hops = r.hops, tasks_left = r.tasks_left FROM r
-      WHERE ${same(REF, 'c', 'r')} AND c.owner = r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
+      WHERE ${same(REF, 'c', 'r')} AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
 )}
 ${change(
   'close_case',
   `${REF} closed_at ${GUARD}`,
   `UPDATE holdfast.cases c SET status = 'closed', closed_at = r.closed_at FROM r
-      WHERE ${same(REF, 'c', 'r')} AND c.owner = r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
+      WHERE ${same(REF, 'c', 'r')} AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
 )}
 ${change('add_task', TASK, insert('tasks', TASK))}
 ${change(
   'save_task',
   'tenant id peer state version status_at task',
   `UPDATE holdfast.tasks t SET state = r.state, version = r.version, status_at = r.status_at, task = r.task FROM r
-      WHERE ${same('tenant id peer', 't', 'r')} AND t.version = r.version - 1 AND t.handoff_id IS NULL`,
+      WHERE ${same('tenant id', 't', 'r')} AND t.peer IS NOT DISTINCT FROM r.peer AND t.version = r.version - 1 AND t.handoff_id IS NULL`,
   'HL002',
 )}
 ${change('add_decision', DECISION, insert('decisions', DECISION))}
