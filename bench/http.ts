@@ -13,7 +13,7 @@ const BOUNDS: Bounds = { maxCount: 3_000, maxMs: 3_000 };
 const WARM_UP = 1_000;
 
 export const HOLDFAST_SQLITE = 'Holdfast over HTTP, SQLite';
-export const BARE_SDK = 'bare SDK over HTTP, in memory';
+const BARE_SDK = 'bare SDK over HTTP, in memory';
 
 /** `SendMessage` with these offers, as a peer would send it. */
 export function sendRequests(offers: readonly PreparedOffer[], url: string, token: string): Buffer[] {
