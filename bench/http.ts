@@ -9,11 +9,11 @@ import { type Row, rateIn, type Section } from './report.js';
 
 const SDK_SERVER = fileURLToPath(new URL('servers/sdk.mjs', import.meta.url));
 const LEVELS = [1, 16, 64];
-const BOUNDS: Bounds = { maxCount: 9_000, maxMs: 3_000 };
-const WARM_UP = 1_500;
+const BOUNDS: Bounds = { maxCount: 3_000, maxMs: 3_000 };
+const WARM_UP = 1_000;
 
 export const HOLDFAST_SQLITE = 'Holdfast over HTTP, SQLite';
-export const BARE_SDK = 'bare SDK over HTTP, in memory';
+const BARE_SDK = 'bare SDK over HTTP, in memory';
 
 /** `SendMessage` with these offers, as a peer would send it. */
 export function sendRequests(offers: readonly PreparedOffer[], url: string, token: string): Buffer[] {
@@ -87,7 +87,7 @@ export async function compare(
   const rows: Row[] = [];
   for (const subject of subjects) {
     const warm = await subject.next(WARM_UP);
-    await sendAll(subject.url, 16, warm, { maxCount: WARM_UP, maxMs: 3_000 });
+    await sendAll(subject.url, 16, warm, { maxCount: WARM_UP, maxMs: 15_000 });
   }
   for (const inFlight of levels) {
     for (const subject of subjects) {

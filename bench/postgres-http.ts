@@ -7,7 +7,7 @@ import { type BenchSender, freeUrl, startNode, startSender, workFolder } from '.
 import { type PreparedOffer, prepareOffers } from './offers.js';
 import { type Row, rateIn, type Section } from './report.js';
 
-const BOUNDS = { maxCount: 6_000, maxMs: 4_000 };
+const BOUNDS = { maxCount: 2_000, maxMs: 3_000 };
 const LEVELS = [1, 16, 64];
 export const HOLDFAST_POSTGRES = 'Holdfast over HTTP, PostgreSQL';
 
@@ -74,7 +74,7 @@ export function httpOnPostgres(): Promise<Section> {
 const ONE = 'one node on one PostgreSQL';
 const THREE = 'three nodes on one PostgreSQL';
 const CONTENDED = 'three nodes, one case contended by 16 more';
-const EACH = 3_000;
+const EACH = 2_000;
 
 /** All offers through these nodes, an equal number of connections to each. */
 async function through(

@@ -24,7 +24,7 @@ export interface Section {
   readonly notes: readonly string[];
 }
 
-export function isMet({ got, wanted, bound }: Aim): boolean {
+function isMet({ got, wanted, bound }: Aim): boolean {
   return bound === 'at least' ? got >= wanted : got <= wanted;
 }
 

@@ -9,7 +9,7 @@ import { HOLDFAST_POSTGRES } from './postgres-http.js';
 import { type Aim, type Row, rateIn, render, type Section } from './report.js';
 import { measureWhole } from './whole.js';
 
-const BOUNDS = { maxCount: 4_000, maxMs: 3_000 };
+const BOUNDS = { maxCount: 2_000, maxMs: 3_000 };
 const LEVELS = [1, 16, 64];
 
 /** Aim: how many times as fast as this row of the peers, at 64 in flight. */

@@ -2,6 +2,15 @@
 import { createServer } from 'node:http2';
 import * as restate from '@restatedev/restate-sdk';
 
+// The SDK of Restate uses what Node.js has from 22 on.
+Promise.withResolvers ??= () => {
+  let settle;
+  const promise = new Promise((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...settle };
+};
+
 const receiver = restate.object({
   name: 'receiver',
   handlers: {
