@@ -145,6 +145,8 @@ async function lane(number) {
   }
 }
 
+// Nobody is left to say when to stop.
+process.on('disconnect', () => process.exit());
 process.on('message', async ({ arm, hand, how, load, stop }) => {
   if (arm !== undefined) armFaults(arm);
   if (hand !== undefined) await attempt(hand, how);
