@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { HoldfastError } from '../../core/index.js';
 import { listVariants, runTriageDemo } from '../../demo/index.js';
+import { isPostgresUrl } from '../../node/index.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
@@ -29,6 +31,9 @@ export function addDemo(program: Command, session: Session): void {
     .option('--once', 'end when the timeline does, instead of staying up')
     .action((options: TriageOptions) =>
       session.finish(options, async () => {
+        if (options.db !== undefined && !isPostgresUrl(options.db)) {
+          throw new HoldfastError('usage', '--db takes the URL of a PostgreSQL database, postgres://…');
+        }
         session.exit = await runTriageDemo({
           ...(options.variant === undefined ? {} : { variant: options.variant }),
           ...(options.db === undefined ? {} : { db: options.db }),
