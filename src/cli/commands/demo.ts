@@ -22,7 +22,12 @@ export function addDemo(program: Command, session: Session): void {
     commands,
     'triage',
     'a double charge goes from triage to billing',
-    ['demo triage', 'demo triage --once --json', 'demo triage --variant v2 --once'],
+    [
+      'demo triage',
+      'demo triage --once --json',
+      'demo triage --variant v2 --once',
+      'demo triage --db postgres://user@host/name',
+    ],
     { dir: false },
   )
     .addHelpText('after', `\n${variants()}`)
@@ -32,7 +37,10 @@ export function addDemo(program: Command, session: Session): void {
     .action((options: TriageOptions) =>
       session.finish(options, async () => {
         if (options.db !== undefined && !isPostgresUrl(options.db)) {
-          throw new HoldfastError('usage', '--db takes the URL of a PostgreSQL database, postgres://…');
+          throw new HoldfastError(
+            'usage',
+            '--db of the demo is the URL of a PostgreSQL database, such as postgres://user@host/name; without it the demo makes a file.',
+          );
         }
         session.exit = await runTriageDemo({
           ...(options.variant === undefined ? {} : { variant: options.variant }),
