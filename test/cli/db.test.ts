@@ -1,4 +1,12 @@
-import { appendFileSync, chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,12 +39,17 @@ describe('the ledger that a command opens', () => {
     expect(await caseCount('--db', file('flag.db'))).toBe(1);
     expect(existsSync(file('ledger.db'))).toBe(false);
 
+    // An agent keeps to the ledger it has seen; here it is one that has seen none, each time.
+    const forget = () => rmSync(join(agent.dir, 'witness'), { recursive: true });
+    forget();
     const env = { HOLDFAST_DB: file('env.db') };
     await runWith({ env }, 'case', 'open', CASE_FILE, '--dir', agent.dir);
     const listed = async (...more: string[]) =>
       (await runWith({ env }, 'case', 'list', '--dir', agent.dir, '--json', ...more)).json.cases.length;
     expect(await listed()).toBe(1);
+    forget();
     expect(await listed('--db', file('other.db'))).toBe(0);
+    forget();
     expect(await caseCount()).toBe(0);
   });
 
@@ -172,6 +185,10 @@ describe('holdfast db', () => {
     expect(restored.json).toMatchObject({ incarnation: backup.json.incarnation, rows: backup.json.rows });
     expect(restored.json.restored_as).not.toBe(backup.json.incarnation);
     expect(restored.json.check_first.length).toBeGreaterThan(2);
+    const early = await run('case', 'list', '--dir', agent.dir, '--db', database.url);
+    expect(early).toMatchObject({ exit: 13, err: expect.stringContaining('witness accept') });
+    const taken = [restored.json.restored_as, '--dir', agent.dir, '--db', database.url];
+    expect((await run('witness', 'accept', ...taken)).exit).toBe(0);
     const moved = await run('case', 'show', 'CASE-7001', '--dir', agent.dir, '--db', database.url, '--json');
     expect(moved.json).toEqual(shown.json);
     const verified = await run('audit', 'verify', '--dir', agent.dir, '--db', database.url, '--json');
