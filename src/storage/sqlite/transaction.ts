@@ -1,11 +1,11 @@
 import type Database from 'better-sqlite3';
 import type { ChainHead } from '../../audit/index.js';
-import { type CaseRef, canonical, type HoldfastError, toUtc } from '../../core/index.js';
+import { type AcceptanceKey, type CaseRef, canonical, type HoldfastError, toUtc } from '../../core/index.js';
 import { faultPoint } from '../../faults/index.js';
 import type { Change, CommandOf, Judge, ResultOf, RuleName, Ruling } from '../../ledger/index.js';
 import { carryOut, type LedgerReads, readsOf } from '../engine.js';
 import { isCutShort, isFatal, toHoldfastError } from './errors.js';
-import { handlersOf, type Tables, viewOf } from './tables.js';
+import { handlersOf, type Tables, type View, viewOf } from './tables.js';
 
 export interface Request<N extends RuleName = RuleName> {
   readonly name: N;
@@ -65,6 +65,7 @@ export function readingOn(db: Database.Database, tables: Tables): ReadState {
 export function transactionsOn(db: Database.Database, tables: Tables, judge: Judge): RunBatch {
   const handlers = handlersOf(tables);
   const view = viewOf(tables);
+  const remembered = [remember(view, 'offer'), remember(view, 'decision')];
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
@@ -101,6 +102,7 @@ export function transactionsOn(db: Database.Database, tables: Tables, judge: Jud
 
   /** @throws what ended the transaction, or has to */
   const attempt = ({ name, command }: Request, alone: boolean): Outcome => {
+    for (const { forget } of remembered) forget();
     try {
       const ruling = judge(view, name, command);
       (alone ? write : inSavepoint)(ruling, toUtc(view.now));
@@ -138,6 +140,22 @@ export function transactionsOn(db: Database.Database, tables: Tables, judge: Jud
         ? { end: 'undone', error, fatal: isFatal(cause) }
         : { end: 'unknown', error, judged };
     }
+  };
+}
+
+/** Asked again about the very same key while one command is judged, the view answers what it answered before. */
+function remember<N extends 'offer' | 'decision'>(view: View, name: N): { forget(): void } {
+  const ask = view[name] as (key: AcceptanceKey) => ReturnType<View[N]>;
+  let last: { readonly key: AcceptanceKey; readonly found: ReturnType<View[N]> } | null = null;
+  const answer = (key: AcceptanceKey) => {
+    if (last?.key !== key) last = { key, found: ask(key) };
+    return last.found;
+  };
+  Object.assign(view, { [name]: answer });
+  return {
+    forget() {
+      last = null;
+    },
   };
 }
 
