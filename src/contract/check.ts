@@ -71,7 +71,8 @@ async function checkFacts(
     seen.add(fact.key);
     problems.push(...checkSource(rule, fact));
     // A copy, so that a schema that transforms in place cannot change what was received and hashed.
-    const result = await rule.schema['~standard'].validate(structuredClone(fact.value));
+    const value = typeof fact.value === 'object' ? structuredClone(fact.value) : fact.value;
+    const result = await rule.schema['~standard'].validate(value);
     if (result.issues === undefined) outputs[fact.key] = result.value;
     for (const issue of result.issues ?? []) {
       problems.push({ code: 'fact_invalid', ...fieldOf(`${path}.value`, issue) });

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import { HoldfastError } from './errors.js';
 
 /**
@@ -36,9 +36,19 @@ export function messageIdOf(handoffId: string, attempt: number): string {
   return `${handoffId}:${attempt}`;
 }
 
+const ID_BYTES = 15;
+/** Randomness is drawn for many ids at once: to ask for it costs more than to make it. Each byte is used once. */
+const drawn = Buffer.alloc(256 * ID_BYTES);
+let used = drawn.length;
+
 /** A fresh id such as `work_4mZ…`: 120 random bits, never chosen by a model or a peer. */
 export function newId(prefix: string): string {
-  return `${prefix}_${randomBytes(15).toString('base64url')}`;
+  if (used === drawn.length) {
+    randomFillSync(drawn);
+    used = 0;
+  }
+  used += ID_BYTES;
+  return `${prefix}_${drawn.toString('base64url', used - ID_BYTES, used)}`;
 }
 
 /**

@@ -142,21 +142,27 @@ class Scanner {
   }
 
   private string(maxBytes: number, tooLong: JsonProblem): void {
-    const start = this.at;
-    this.at += 1;
+    const { text, at: start } = this;
+    let at = start + 1;
     let bytes = 0;
     for (;;) {
-      const code = this.text.charCodeAt(this.at);
+      const code = text.charCodeAt(at);
       if (code === 0x22) break;
-      if (Number.isNaN(code) || code < 0x20) this.fail('bad_string');
-      if (code === 0x5c) bytes += this.escape();
-      else {
-        bytes += utf8Length(code);
-        this.at += 1;
+      if (code === 0x5c) {
+        this.at = at;
+        bytes += this.escape();
+        at = this.at;
+      } else if (code >= 0x20) {
+        bytes += code < 0x80 ? 1 : utf8Length(code);
+        at += 1;
+      } else {
+        // A control character, or the end of the text.
+        this.at = at;
+        this.fail('bad_string');
       }
       if (bytes > maxBytes) this.fail(tooLong, start);
     }
-    this.at += 1;
+    this.at = at + 1;
   }
 
   /** Moves past one escape (a surrogate pair is one) and returns its length in UTF-8. */
@@ -187,7 +193,10 @@ class Scanner {
   }
 
   private skipSpace(): void {
-    while (this.at < this.text.length && ' \n\r\t'.includes(this.text.charAt(this.at))) this.at += 1;
+    for (let code = this.text.charCodeAt(this.at); code <= 0x20; code = this.text.charCodeAt(this.at)) {
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+      this.at += 1;
+    }
   }
 
   private top(): Frame {

@@ -4,6 +4,9 @@ import { type FieldError, isJsonObject, type JsonValue } from '../core/index.js'
 const MAX_VALUE_BYTES = 4096;
 const MAX_STRING = 2000;
 const MAX_ITEMS = 100;
+/** No word or number of a text is this long; encoded bytes are. */
+const ENCODED_LENGTH = 512;
+const ENCODED = new RegExp(`[A-Za-z0-9+/_-]{${ENCODED_LENGTH}}`);
 
 /** `Ann: hello`, optionally after a time or a stamp in brackets. */
 const SPOKEN_LINE =
@@ -32,8 +35,9 @@ function isTurn(value: JsonValue): boolean {
 function problemOf(value: JsonValue): string | null {
   if (typeof value === 'string') {
     if (value.length > MAX_STRING) return 'is too long to be inline';
-    if (/^data:[^,\s]{0,100};base64,/i.test(value) || /[A-Za-z0-9+/_-]{512}/.test(value))
-      return 'holds encoded content';
+    // Almost every text is shorter, and need not be searched.
+    const encoded = value.length >= ENCODED_LENGTH && ENCODED.test(value);
+    if (encoded || /^data:[^,\s]{0,100};base64,/i.test(value)) return 'holds encoded content';
     return isTranscript(value) ? 'looks like a transcript' : null;
   }
   if (!Array.isArray(value)) return null;
@@ -49,6 +53,6 @@ export function findInline(path: string, value: JsonValue): FieldError | null {
     if (problem !== null) return { path, problem };
     if (typeof each === 'object' && each !== null) waiting.push(...Object.values(each));
   }
-  const bytes = new TextEncoder().encode(JSON.stringify(value)).length;
+  const bytes = Buffer.byteLength(JSON.stringify(value));
   return bytes > MAX_VALUE_BYTES ? { path, problem: `must be at most ${MAX_VALUE_BYTES} bytes` } : null;
 }

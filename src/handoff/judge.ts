@@ -14,7 +14,7 @@ import {
   type Constraints,
   judgeOwnership,
   type KindDefinition,
-  type LedgerStore,
+  type OfferStanding,
 } from '../ledger/index.js';
 import { mayPass, type PeerDirectory } from '../trust/index.js';
 import type { Delivery } from './answers.js';
@@ -28,7 +28,6 @@ export interface OfferInHand extends Delivery {
 }
 
 export interface JudgeOptions {
-  readonly ledger: LedgerStore;
   readonly peers: PeerDirectory;
   readonly evidence: { readonly store: EvidenceStore; readonly downloader: EvidenceDownloader };
   readonly limits: Limits;
@@ -44,20 +43,19 @@ export interface Standing {
 }
 
 /** Permission, chain limits, owner, epoch and time: from configuration and ledger, without the network. @throws the rejection's code */
-export async function judgeStanding(offer: OfferInHand, options: JudgeOptions): Promise<Standing> {
-  const { envelope, principal, ref } = offer;
+export function judgeStanding(offer: OfferInHand, found: OfferStanding, options: JudgeOptions): Standing {
+  const { envelope, principal } = offer;
+  const { kind, case: row } = found;
   const received = options.received(envelope.contract);
   if (!received) throw new HoldfastError('contract_unknown');
   if (received.contract.skill.id !== envelope.skill) throw new HoldfastError('skill_unknown');
   const peer = options.peers.find(principal.agent);
   if (!peer || !mayPass(peer, envelope.contract, envelope.skill)) throw new HoldfastError('peer_not_allowed');
-  const kind = await options.ledger.getKind(ref.tenant, envelope.kind);
   if (!kind) throw new HoldfastError('kind_unknown');
   if (!kind.contracts.includes(envelope.contract)) {
     throw new HoldfastError('contract_unknown', 'The kind of case is not handed over under this contract.');
   }
   judgeLimits(envelope, kind);
-  const row = await options.ledger.getCase(ref);
   const refusal = judgeOwnership(row, envelope.epoch, principal.agent);
   if (refusal) throw new HoldfastError(refusal.code, refusal.message, { data: refusal.data });
   if (!row || row.kind !== envelope.kind)

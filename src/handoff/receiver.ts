@@ -86,13 +86,13 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     try {
       if (offer.envelope.to_agent !== identity.url) throw new HoldfastError('not_addressee');
       if (offer.envelope.from_agent !== offer.principal.agent) throw new HoldfastError('peer_mismatch');
-      const stored = await ledger.findDecision(offer.key);
-      if (stored) return await answerStored(offer, stored);
-      const standing = await judgeStanding(offer, options);
+      const found = await ledger.offerStanding(offer.key, offer.ref, offer.envelope.kind);
+      if (found.decision) return await answerStored(offer, found.decision);
+      const standing = judgeStanding(offer, found, options);
       faultPoint('R1.after_standing');
       const content = await beforeItExpires(offer, judgeContent(offer, standing, options));
       faultPoint('R2.after_checks');
-      return await accept(offer, content);
+      return await accept(offer, content, found.incarnation);
     } catch (error) {
       return refuse(offer, toRejection(error));
     }
@@ -117,6 +117,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
   async function accept(
     offer: OfferInHand,
     content: Awaited<ReturnType<typeof judgeContent>>,
+    incarnation: string,
   ): Promise<Task> {
     const { envelope, key, ref, digest } = offer;
     const at = clock.now();
@@ -132,7 +133,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       old_epoch: envelope.epoch,
       new_epoch: envelope.epoch + 1,
       digest,
-      incarnation: await ledger.incarnation(),
+      incarnation,
       iat: Math.floor(at.getTime() / 1000),
       jti: newId('receipt'),
     });

@@ -180,6 +180,14 @@ export interface Claim {
 /** What one claim is of: an offer, or a work item. */
 export type Claimed = { readonly key: AcceptanceKey } | { readonly tenant: string; readonly workId: string };
 
+/** What an offer is judged by before it is decided, read in one transaction. */
+export interface OfferStanding {
+  readonly incarnation: string;
+  readonly decision: DecisionRow | null;
+  readonly case: CaseRow | null;
+  readonly kind: KindDefinition | null;
+}
+
 /** Everything the ledger holds on one case, read in one transaction. */
 export interface CaseSnapshot {
   readonly case: CaseRow | null;
@@ -246,6 +254,8 @@ export interface LedgerStore {
   recordReceipt(command: RecordReceiptCommand): Promise<OfferRow>;
 
   findDecision(key: AcceptanceKey): Promise<DecisionRow | null>;
+  /** The decision under the key, the case, and the kind that the envelope names, as they are now. */
+  offerStanding(key: AcceptanceKey, ref: CaseRef, kind: string): Promise<OfferStanding>;
   /**
    * The acceptance transaction. Order of checks: decision under the key, case known and open, epoch, owner = principal, the open offer
    * of the case is this key and digest (none open: only where no offer row exists for the key), `acceptBy` by the database's clock,

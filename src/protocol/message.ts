@@ -12,6 +12,18 @@ import type { Message, Part } from './wire.js';
 const BASE64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/;
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
 
+const snakes = new Map<string, string>();
+
+/** The second spelling of a field of ours. */
+function snakeOf(name: string): string {
+  let snake = snakes.get(name);
+  if (snake === undefined) {
+    snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    snakes.set(name, snake);
+  }
+  return snake;
+}
+
 /** One object being read by its two spellings; collects every problem instead of stopping at the first. */
 class Fields {
   private readonly doubled = new Set<string>();
@@ -28,13 +40,14 @@ class Fields {
   }
 
   raw(name: string): JsonValue | undefined {
-    const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    const names = [...new Set([name, snake])].filter((each) => Object.hasOwn(this.source, each));
-    if (names.length > 1 && !this.doubled.has(name)) {
+    const snake = snakeOf(name);
+    const other = snake !== name && Object.hasOwn(this.source, snake);
+    if (!Object.hasOwn(this.source, name)) return other ? this.source[snake] : undefined;
+    if (other && !this.doubled.has(name)) {
       this.doubled.add(name);
       this.problem(name, `is given twice, as ${name} and ${snake}`);
     }
-    return names[0] === undefined ? undefined : this.source[names[0]];
+    return this.source[name];
   }
 
   string(name: string): string | undefined {

@@ -14,6 +14,7 @@ import {
   type LedgerView,
   type NoteRow,
   type OfferRow,
+  type OfferStanding,
   type Quarantine,
   type ResultOf,
   type RuleName,
@@ -38,6 +39,7 @@ export interface LedgerReads
   cases(tenant: string, filter: CaseFilter): CaseRow[];
   casesById(tenant: string, caseId: string): CaseRow[];
   snapshot(ref: CaseRef): CaseSnapshot;
+  offerStanding(key: AcceptanceKey, ref: CaseRef, kind: string): OfferStanding;
   /** Newest first. */
   offers(tenant: string, filter: OfferFilter): OfferRow[];
   /** Oldest first: a queue. */
@@ -61,7 +63,7 @@ export type ReadName = keyof LedgerReads;
 /** What a database that answers at once is asked: what the rules need, and the lists. */
 export interface LedgerQueries
   extends LedgerView,
-    Omit<LedgerReads, 'snapshot' | 'currentEffects' | 'attention'> {
+    Omit<LedgerReads, 'snapshot' | 'offerStanding' | 'currentEffects' | 'attention'> {
   offersOf(ref: CaseRef): OfferRow[];
   decisionsOf(ref: CaseRef): DecisionRow[];
   workOf(ref: CaseRef): WorkItem[];
@@ -74,6 +76,12 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
   return {
     ...ledger,
     currentEffects,
+    offerStanding: (key, ref, kind) => ({
+      incarnation: ledger.incarnation(),
+      decision: ledger.decision(key),
+      case: ledger.case(ref),
+      kind: ledger.kind(ref.tenant, kind),
+    }),
     attention: (tenant, limit) =>
       attentionOf(ledger.unknownEffects(tenant, limit), ledger.quarantines(tenant), limit),
     snapshot: (ref) => ({

@@ -30,6 +30,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     recordReceipt: (command) => write('recordReceipt', command),
 
     findDecision: (key) => read('decision', key),
+    offerStanding: (key, ref, kind) => read('offerStanding', key, ref, kind),
     accept: (command) => write('accept', command),
     reject: (command) => write('reject', command),
     recordDelivery: (key, ref, principal, digest, type) =>

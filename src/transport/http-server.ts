@@ -36,6 +36,9 @@ import { LedgerTaskStore } from './task-store.js';
 
 const HEALTH_PATH = '/healthz';
 
+/** One for all: to make one looks at the stack, and every request ends with it. */
+const GONE = new DOMException('The connection is closed.', 'AbortError');
+
 export interface NodeServerOptions {
   /** The public base URL of the agent, which its card and its peers name. Routes stand below its path. */
   readonly url: string;
@@ -167,7 +170,7 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     open.add(gone);
     response.once('close', () => {
       open.delete(gone);
-      gone.abort();
+      gone.abort(GONE);
     });
     const call: Call = { principal, signal: gone.signal, message: null, error: undefined };
     note.call = call;

@@ -73,10 +73,10 @@ describe('an acceptance', () => {
   it('[R-079] is one round trip after the receiver has looked at the case', async () => {
     const ledger = await openWithCase({ url: proxy.url });
     await offered(ledger, clock);
-    await ledger.findDecision(delivery().key);
-    await ledger.getCase(ref());
+    const command = acceptance(clock);
+    await ledger.offerStanding(command.key, command.ref, command.kind);
     const before = proxy.trips;
-    expect(await ledger.accept(acceptance(clock))).toMatchObject({ outcome: 'accepted' });
+    expect(await ledger.accept(command)).toMatchObject({ outcome: 'accepted' });
     expect(proxy.trips - before).toBe(1);
   });
 

@@ -1,4 +1,11 @@
-import { type AcceptanceKey, type CaseRef, HoldfastError, sha256Hex, toUtc } from '../../core/index.js';
+import {
+  type AcceptanceKey,
+  type CaseRef,
+  HoldfastError,
+  isSameCase,
+  sha256Hex,
+  toUtc,
+} from '../../core/index.js';
 import type { Principal } from '../../trust/index.js';
 import type { AuditFact, CaseRow, DecisionRow, OfferRow, TaskRow, WorkItem } from '../model.js';
 import type { AcceptCommand, AcceptResult, DecideResult, DecisionTask, RejectCommand } from '../port.js';
@@ -39,7 +46,9 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
     return refused('kind_unknown', { presented, current });
   }
   if (command.toAgent === row.owner) throw new HoldfastError('usage', 'An offer goes to another agent.');
-  const open = view.openOffer(ref);
+  const own = view.offer(key);
+  // A case has one open offer, so it need not be looked for where this one is it.
+  const open = own !== null && isOpen(own) && isSameCase(own.ref, ref) ? own : view.openOffer(ref);
   // None open: the sender wrote no row, for a closed one has a decision and was answered above.
   if (open !== null && !sameKey(open.key, key)) return refused('offer_closed', { presented, current });
   // Also where it is no time at all.

@@ -38,6 +38,7 @@ export function questionsOf(
 ): Questions {
   const ask: Ask = (statement, values) =>
     reading(() => connections.use((session) => session.query(statement, values)));
+  const incarnation = async () => (await ask<{ value: string }>(INCARNATION))[0]?.value ?? '';
   const ofCase = async (ref: CaseRef) => {
     const slice = await slices.load({ tenant: ref.tenant, ref });
     return slice.queries(clock.of(slice));
@@ -50,7 +51,7 @@ export function questionsOf(
   const [effects, quarantines] = [effectTable(ask), quarantineTable(ask)];
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
   return {
-    incarnation: async () => (await ask<{ value: string }>(INCARNATION))[0]?.value ?? '',
+    incarnation,
     kind: async (tenant, kind) => {
       const slice = await slices.load({ tenant, kind });
       return slice.queries(clock.of(slice)).kind(tenant, kind);
@@ -63,6 +64,17 @@ export function questionsOf(
     offer: async (key) => (await ofKey(key)).offer(key),
     offers: offers.list,
     decision: async (key) => (await ofKey(key)).decision(key),
+    offerStanding: async (key, ref, kind) => {
+      const { tenant } = ref;
+      const [minted, slice] = await Promise.all([incarnation(), slices.load({ tenant, ref, key, kind })]);
+      const queries = slice.queries(clock.of(slice));
+      return {
+        incarnation: minted,
+        decision: queries.decision(key),
+        case: queries.case(ref),
+        kind: queries.kind(tenant, kind),
+      };
+    },
     lastAttempt: offers.lastAttempt,
     work: work.get,
     workItems: work.list,

@@ -2,12 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, HoldfastError, systemClock } from '../../core/index.js';
 import { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from '../../ledger/index.js';
-import { answer, type Engine, type LedgerReads, type ReadName, readsOf } from '../engine.js';
+import { answer, type Engine, type LedgerReads, type ReadName } from '../engine.js';
 import { Checkpoints, type OnWarning } from './checkpoints.js';
 import { isFatal, toHoldfastError } from './errors.js';
 import { LedgerFile } from './ledger-file.js';
 import { whileBusy } from './lock.js';
-import { queriesOf } from './tables.js';
 import { type End, isWritten, type Judged, type Request } from './transaction.js';
 import { WriterThread } from './writer.js';
 
@@ -45,10 +44,6 @@ export function sqliteEngine(db: Database.Database, options: SqliteEngineOptions
   );
   const checkpoints = new Checkpoints(file, thread, onWarning);
   const shares = options.judge === undefined;
-  const snapshot = (query: (reads: LedgerReads) => unknown) => {
-    const { db: current, tables } = file.use();
-    return current.transaction(() => query(readsOf(queriesOf(tables, clock.now())))).deferred();
-  };
   const waiting: Waiting[] = [];
   let working: Promise<void> | null = null;
   let closed = false;
@@ -76,8 +71,8 @@ export function sqliteEngine(db: Database.Database, options: SqliteEngineOptions
   const readBack = async (judged: Judged): Promise<boolean | null> => {
     try {
       await file.ready();
-      const { tables } = file.use();
-      return judged.witness === null || isWritten(tables, queriesOf(tables, clock.now()), judged.witness);
+      const { witness } = judged;
+      return witness === null || file.use().read(clock.now(), (reads) => isWritten(reads, witness));
     } catch (err) {
       onWarning({ err }, 'the ledger cannot be opened again; the outcome of its last commands is not known');
       return null;
@@ -137,10 +132,8 @@ export function sqliteEngine(db: Database.Database, options: SqliteEngineOptions
     async read<Q extends ReadName>(name: Q, ...args: Parameters<LedgerReads[Q]>) {
       try {
         await file.ready();
-        const query = (reads: LedgerReads) => answer(reads, name, args);
-        return (await whileBusy(() => snapshot(query), performance.now() + lockWaitMs)) as ReturnType<
-          LedgerReads[Q]
-        >;
+        const question = (reads: LedgerReads) => answer(reads, name, args);
+        return await whileBusy(() => file.use().read(clock.now(), question), performance.now() + lockWaitMs);
       } catch (error) {
         if (isFatal(error)) file.distrust();
         throw toHoldfastError(error);

@@ -4,8 +4,8 @@ import { HoldfastError } from '../../core/index.js';
 import type { Judge } from '../../ledger/index.js';
 import { assertInPlace, connect, type Place, placeOf } from './connection.js';
 import { whileBusy } from './lock.js';
-import { type Tables, tablesOf } from './tables.js';
-import { type RunBatch, transactionsOn } from './transaction.js';
+import { tablesOf } from './tables.js';
+import { type ReadState, type RunBatch, readingOn, transactionsOn } from './transaction.js';
 import { copyBack } from './wal.js';
 
 /** Attempts to open a file again are at least this far apart, milliseconds. */
@@ -14,7 +14,7 @@ const REOPEN_EVERY_MS = 250;
 /** One connection, with what is prepared on it. */
 export interface Session {
   readonly db: Database.Database;
-  readonly tables: Tables;
+  readonly read: ReadState;
   readonly run: RunBatch;
 }
 
@@ -86,6 +86,6 @@ export class LedgerFile {
 
   #prepare(db: Database.Database): Session {
     const tables = tablesOf(db);
-    return { db, tables, run: transactionsOn(db, tables, this.#judge) };
+    return { db, read: readingOn(db, tables), run: transactionsOn(db, tables, this.#judge) };
   }
 }

@@ -36,11 +36,13 @@ export function tablesOf(db: Database.Database) {
   };
 }
 
-export function queriesOf(tables: Tables, now: Date): LedgerQueries {
+/** What one connection answers; whoever begins a transaction sets `now` for it. */
+export type View = Omit<LedgerQueries, 'now'> & { now: Date };
+
+export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
-  const at = toUtc(now);
-  return {
-    now,
+  const view: View = {
+    now: new Date(0),
     incarnation: tables.incarnation,
     kind: kinds.get,
     kinds: kinds.list,
@@ -67,13 +69,14 @@ export function queriesOf(tables: Tables, now: Date): LedgerQueries {
     auditedCases: audit.cases,
     auditHead: audit.head,
     auditHash: audit.hash,
-    alive: (holder) => claims.alive(holder, at),
-    freeOffers: (claim) => offers.free(claim, at),
-    freeWork: (claim) => work.free(claim, at),
+    alive: (holder) => claims.alive(holder, toUtc(view.now)),
+    freeOffers: (claim) => offers.free(claim, toUtc(view.now)),
+    freeWork: (claim) => work.free(claim, toUtc(view.now)),
     quarantined: quarantines.has,
     quarantines: quarantines.list,
-    unknownEffects: (tenant, limit) => effects.unknown(tenant, now, limit),
+    unknownEffects: (tenant, limit) => effects.unknown(tenant, view.now, limit),
   };
+  return view;
 }
 
 export function handlersOf(tables: Tables): ChangeHandlers {

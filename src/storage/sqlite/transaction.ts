@@ -1,11 +1,11 @@
 import type Database from 'better-sqlite3';
 import type { ChainHead } from '../../audit/index.js';
-import { type CaseRef, canonical, type HoldfastError, toUtc } from '../../core/index.js';
+import { type AcceptanceKey, type CaseRef, canonical, type HoldfastError, toUtc } from '../../core/index.js';
 import { faultPoint } from '../../faults/index.js';
 import type { Change, CommandOf, Judge, ResultOf, RuleName, Ruling } from '../../ledger/index.js';
-import { carryOut, type LedgerQueries } from '../engine.js';
+import { carryOut, type LedgerReads, readsOf } from '../engine.js';
 import { isCutShort, isFatal, toHoldfastError } from './errors.js';
-import { handlersOf, queriesOf, type Tables } from './tables.js';
+import { handlersOf, type Tables, type View, viewOf } from './tables.js';
 
 export interface Request<N extends RuleName = RuleName> {
   readonly name: N;
@@ -41,9 +41,31 @@ export type RunBatch = (
   onJudged?: (judged: Judged) => void,
 ) => End;
 
+/** Answers questions from one consistent state. */
+export type ReadState = <T>(now: Date, question: (reads: LedgerReads) => T) => T;
+
+export function readingOn(db: Database.Database, tables: Tables): ReadState {
+  const begin = db.prepare('BEGIN');
+  const end = db.prepare('COMMIT');
+  const view = viewOf(tables);
+  const reads = readsOf(view);
+  return (now, question) => {
+    begin.run();
+    try {
+      view.now = now;
+      return question(reads);
+    } finally {
+      // Some errors end the transaction by themselves.
+      if (db.inTransaction) end.run();
+    }
+  };
+}
+
 /** On one connection. Each of several commands has a savepoint: one that fails leaves nothing, and harms no other. */
 export function transactionsOn(db: Database.Database, tables: Tables, judge: Judge): RunBatch {
   const handlers = handlersOf(tables);
+  const view = viewOf(tables);
+  const remembered = [remember(view, 'offer'), remember(view, 'decision')];
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
@@ -79,7 +101,8 @@ export function transactionsOn(db: Database.Database, tables: Tables, judge: Jud
   };
 
   /** @throws what ended the transaction, or has to */
-  const attempt = (view: LedgerQueries, { name, command }: Request, alone: boolean): Outcome => {
+  const attempt = ({ name, command }: Request, alone: boolean): Outcome => {
+    for (const { forget } of remembered) forget();
     try {
       const ruling = judge(view, name, command);
       (alone ? write : inSavepoint)(ruling, toUtc(view.now));
@@ -96,8 +119,8 @@ export function transactionsOn(db: Database.Database, tables: Tables, judge: Jud
     let judged: Judged;
     try {
       faultPoint('L1.begun');
-      const view = queriesOf(tables, now());
-      const outcomes = batch.map((request) => attempt(view, request, batch.length === 1));
+      view.now = now();
+      const outcomes = batch.map((request) => attempt(request, batch.length === 1));
       judged = { outcomes, witness };
       onJudged(judged);
       faultPoint('L4.committing');
@@ -120,16 +143,32 @@ export function transactionsOn(db: Database.Database, tables: Tables, judge: Jud
   };
 }
 
+/** Asked again about the very same key while one command is judged, the view answers what it answered before. */
+function remember<N extends 'offer' | 'decision'>(view: View, name: N): { forget(): void } {
+  const ask = view[name] as (key: AcceptanceKey) => ReturnType<View[N]>;
+  let last: { readonly key: AcceptanceKey; readonly found: ReturnType<View[N]> } | null = null;
+  const answer = (key: AcceptanceKey) => {
+    if (last?.key !== key) last = { key, found: ask(key) };
+    return last.found;
+  };
+  Object.assign(view, { [name]: answer });
+  return {
+    forget() {
+      last = null;
+    },
+  };
+}
+
 /** Whether what the witness tells of is in the ledger; `null` where that cannot be told from it. */
-export function isWritten({ audit }: Tables, view: LedgerQueries, witness: Witness): boolean | null {
-  if ('head' in witness) return audit.hash(witness.ref, witness.head.seq) === witness.head.hash;
+export function isWritten(ledger: LedgerReads, witness: Witness): boolean | null {
+  if ('head' in witness) return ledger.auditHash(witness.ref, witness.head.seq) === witness.head.hash;
   const { change } = witness;
   switch (change.do) {
     case 'put_kind':
-      return isSame(view.kind(change.tenant, change.kind.kind), change.kind);
+      return isSame(ledger.kind(change.tenant, change.kind.kind), change.kind);
     case 'add_task':
     case 'save_task':
-      return isSame(view.task(change.row.tenant, change.row.id), change.row);
+      return isSame(ledger.task(change.row.tenant, change.row.id), change.row);
     default:
       return null;
   }

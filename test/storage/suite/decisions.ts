@@ -42,6 +42,32 @@ export function decisionSuite(open: OpenLedger): void {
       expect(await ledger.findDecision(key)).toEqual(snapshot.decisions[0]);
     });
 
+    it('tells in one answer what an offer is judged by, before the decision and after it', async () => {
+      const { ledger, clock } = await ledgerWithCase(open);
+      const command = acceptance(clock);
+      const standing = () => ledger.offerStanding(command.key, command.ref, command.kind);
+      const before = {
+        incarnation: await ledger.incarnation(),
+        decision: null,
+        case: await ledger.getCase(ref()),
+        kind: await ledger.getKind('acme', command.kind),
+      };
+      expect(before.case).toMatchObject({ owner: TRIAGE });
+      expect(before.kind).toMatchObject({ kind: command.kind });
+      expect(await standing()).toEqual(before);
+      expect(await ledger.offerStanding(command.key, ref('C-none'), 'none')).toEqual({
+        ...before,
+        case: null,
+        kind: null,
+      });
+      await ledger.accept(command);
+      expect(await standing()).toEqual({
+        ...before,
+        decision: await ledger.findDecision(command.key),
+        case: await ledger.getCase(ref()),
+      });
+    });
+
     it('[R-079] writes the task with the decision, visible to the sender alone', async () => {
       const { ledger, clock } = await ledgerWithCase(open);
       const command = acceptance(clock);
