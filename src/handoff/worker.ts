@@ -35,6 +35,7 @@ export interface Worker {
 }
 
 interface Run {
+  claimed: boolean;
   /** Of the lease when the item was claimed last, which may be while its handler still runs. */
   term: AbortSignal;
   ended: Promise<void>;
@@ -59,16 +60,22 @@ export function createWorker(options: WorkerOptions): Worker {
     const received = options.received(item.contract);
     const work = received?.handler.work;
     if (!work || stopping.signal.aborted || running.has(item.id) || parked.has(item.id)) return;
-    const run: Run = { term: lease.term, ended: Promise.resolve() };
+    const run: Run = { claimed: false, term: lease.term, ended: Promise.resolve() };
     running.set(item.id, run);
     // Whatever fails, and be it before the handler runs, fails for this item alone.
     run.ended = (async () => {
-      if (!(await claim())) return;
-      run.term = lease.term;
+      // Or by `resume`, in the meantime.
+      if (await claim()) isClaimed(run);
+      if (!run.claimed) return;
       await runUntilDone(item, run, async () => work(acceptedWork(item, received.contract, options)));
     })()
       .catch((err: unknown) => logger.error({ ...named(item, err), err }, 'work could not be claimed'))
       .finally(() => running.delete(item.id));
+  }
+
+  function isClaimed(run: Run): void {
+    run.claimed = true;
+    run.term = lease.term;
   }
 
   async function runUntilDone(item: WorkItem, run: Run, work: () => Promise<void>): Promise<void> {
@@ -104,7 +111,7 @@ export function createWorker(options: WorkerOptions): Worker {
       for (const item of items) {
         const run = running.get(item.id);
         if (run === undefined) begin(item, async () => true);
-        else run.term = lease.term;
+        else isClaimed(run);
       }
       return items.length;
     },
