@@ -27,12 +27,21 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   case_quarantined: '`holdfast attention` says what was witnessed of it, and what was found.',
   schema_newer: 'Install the newer version here too; the file was not touched.',
   busy: 'Try again.',
-  ledger_unavailable: 'See that the file named by ledger in holdfast.yaml exists and can be written.',
 };
 
+/** Where the name of the ledger comes from. */
+const NAMED_BY = 'It is named by --db, else by HOLDFAST_DB, else by ledger in holdfast.yaml.';
+
 /** What can be done next about this error; `null` where its message says it. */
-export function hintOf({ code, fields }: HoldfastError): string | null {
+export function hintOf({ code, fields, data }: HoldfastError): string | null {
+  if (code === 'ledger_unavailable') return ledgerHint(data.ledger);
   // Of a file, the message itself says what can be done.
   if (code === 'personal_data' && fields.length === 0) return null;
   return HINTS[code] ?? null;
+}
+
+function ledgerHint(ledger: unknown): string {
+  return typeof ledger === 'string' && /^postgres(ql)?:/i.test(ledger)
+    ? `See that the server runs, and that host, port, database, user, password and rights are right. ${NAMED_BY}`
+    : `See that the ledger exists and can be written. ${NAMED_BY}`;
 }

@@ -46,5 +46,5 @@ export {
 export { pause } from './pause.js';
 export { parseStrictJson } from './strict-json.js';
 export { tidy } from './text.js';
-export { parseUtc, UTC_PATTERN } from './time.js';
+export { isWithin, parseUtc, UTC_PATTERN } from './time.js';
 export type { Withheld } from './withheld.js';

@@ -9,3 +9,8 @@ export function parseUtc(text: string): Date | null {
   // Date turns 30 February into 2 March instead of refusing it.
   return date.toISOString().startsWith(text.slice(0, 19)) ? date : null;
 }
+
+/** Whether an instant lies less than `limitMs` back; not where the clock was set back to before it, since then nobody knows. */
+export function isWithin(limitMs: number, sinceMs: number, nowMs: number): boolean {
+  return nowMs >= sinceMs && nowMs - sinceMs < limitMs;
+}

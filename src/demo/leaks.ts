@@ -14,6 +14,8 @@ export interface LeakSources {
   /** Everything each process wrote to stdout and stderr. */
   readonly output: Readonly<Record<string, Buffer>>;
   readonly audit: string;
+  /** All that the ledger holds of the scenario, which need not be in `dir`. */
+  readonly ledger: string;
   /** Folder of both nodes and their ledger; every file in it is read, the write-ahead log included. */
   readonly dir: string;
 }
@@ -27,6 +29,7 @@ export function findLeaks(sources: LeakSources): Leak[] {
     Object.entries(sources.output).map(([name, text]) => [`log of ${name}`, text]),
   );
   kept.set('audit', Buffer.from(sources.audit));
+  kept.set('ledger', Buffer.from(sources.ledger));
   for (const file of filesUnder(sources.dir)) kept.set(file, readFileSync(join(sources.dir, file)));
 
   const wire = sources.exchanges.flatMap(({ request, response }) => [request, response]);

@@ -70,6 +70,7 @@ export async function observe(stage: Stage): Promise<Observation> {
       exchanges: world.agents().flatMap(({ proxy }) => proxy.exchanges()),
       output: Object.fromEntries(world.agents().map(({ name }) => [name, world.output(name)])),
       audit: canonical(audit),
+      ledger: JSON.stringify([[...snapshots.values()], tasks]),
       dir: world.dir,
     }),
   };

@@ -73,7 +73,7 @@ export async function assertTable(client: PostgresClient, spec: FenceSpec): Prom
     if (!found.columns.includes(column)) {
       throw new HoldfastError(
         'usage',
-        `${relation} has no column ${column}; names are taken exactly as written.`,
+        `The table ${relation} has no column ${column}; names are taken exactly as written.`,
       );
     }
   }

@@ -55,7 +55,7 @@ export function readSqliteTable(db: SqliteDatabase, spec: FenceSpec): SqliteTabl
     if (column !== spec.tokenColumn && !columns.includes(column)) {
       throw new HoldfastError(
         'usage',
-        `${table} has no column ${column}; names are taken exactly as written.`,
+        `The table ${table} has no column ${column}; names are taken exactly as written.`,
       );
     }
   }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Document, isSeq, parseDocument } from 'yaml';
 import { HoldfastError, newId, normalizeAgentUrl } from '../core/index.js';
@@ -26,7 +26,8 @@ export async function initAgent(input: NewAgent): Promise<Config> {
   mkdirSync(input.dir, { recursive: true, mode: 0o700 });
   await loadNodeKey(input.dir);
   loadEvidenceSecret(input.dir);
-  writeFileSync(file, text, { flag: 'wx' });
+  // The URL of a ledger may hold a password.
+  writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
   return config;
 }
 
@@ -72,7 +73,7 @@ export function addPeer(dir: string, peer: NewPeer, options: { replace?: boolean
   const text = document.toString({ lineWidth: 0, flowCollectionPadding: false });
   const config = parseConfig(text);
   const draft = `${file}.${newId('new')}`;
-  writeFileSync(draft, text, { flag: 'wx', flush: true });
+  writeFileSync(draft, text, { flag: 'wx', flush: true, mode: statSync(file).mode & 0o777 });
   renameSync(draft, file);
   return config;
 }

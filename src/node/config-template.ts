@@ -20,7 +20,7 @@ export function configTemplate({ agent, url, ledger, tenant }: Omit<NewAgent, 'd
 agent: ${text(agent)}
 # Peers reach this agent here; it is also its identity in tokens and receipts.
 url: ${text(url)}
-${tenant === undefined ? '' : `tenant: ${text(tenant)}\n`}# Who owns what. Agents that hand cases to each other use the same file.
+${tenant === undefined ? '' : `tenant: ${text(tenant)}\n`}# Who owns what. Agents that hand cases to each other use the same: a file, or the URL of a PostgreSQL database.
 ledger: ${text(ledger)}
 
 ${address ? '' : '# Put a proxy that ends TLS for the URL above in front of this address.\n'}listen:

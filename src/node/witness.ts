@@ -116,14 +116,22 @@ function assertKnown(
   found: SeenLedger,
   accepting?: string,
 ): void {
-  if (seen === null || seen.incarnation === found.incarnation) return;
-  if (accepting === found.incarnation || files.size().bytes === 0) return;
-  throw new HoldfastError(
-    'ledger_changed',
-    `The ledger is ${found.incarnation}, and this agent has worked with ${seen.incarnation}. If it was restored on purpose, ` +
-      `\`holdfast witness accept ${found.incarnation}\` takes it, and quarantines each case that it lacks or holds at an earlier state.`,
-    { data: { found: found.incarnation, witnessed: seen.incarnation } },
-  );
+  const isOther = seen !== null && seen.incarnation !== found.incarnation && files.size().bytes > 0;
+  if (isOther && accepting !== found.incarnation) {
+    throw new HoldfastError(
+      'ledger_changed',
+      `The ledger is ${found.incarnation}, and this agent has worked with ${seen.incarnation}. If it was restored on purpose, ` +
+        `\`holdfast witness accept ${found.incarnation}\` takes it, and quarantines each case that it lacks or holds at an earlier state.`,
+      { data: { found: found.incarnation, witnessed: seen.incarnation } },
+    );
+  }
+  if (accepting !== undefined && accepting !== found.incarnation) {
+    throw new HoldfastError(
+      'ledger_changed',
+      `The ledger is ${found.incarnation}, not ${accepting}; nothing was changed.`,
+      { data: { found: found.incarnation } },
+    );
+  }
 }
 
 function seenOn(incarnation: string, server: Server | null): SeenLedger {

@@ -26,7 +26,9 @@ export class AuthGate {
     const key = JSON.stringify([principal.tenant, principal.agent]);
     const now = this.#clock.now().getTime();
     const bucket = this.#buckets.get(key) ?? { tokens: this.#perMinute, at: now };
-    const refilled = bucket.tokens + ((now - bucket.at) * this.#perMinute) / 60_000;
+    // A clock that was set back takes nothing away.
+    const elapsed = Math.max(0, now - bucket.at);
+    const refilled = bucket.tokens + (elapsed * this.#perMinute) / 60_000;
     const tokens = Math.min(this.#perMinute, refilled);
     this.#buckets.set(key, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: now });
     if (tokens < 1) throw new HoldfastError('rate_limited');

@@ -1,6 +1,7 @@
 import {
   HoldfastError,
   isJsonObject,
+  isWithin,
   type JsonObject,
   type JsonValue,
   type Limits,
@@ -15,7 +16,8 @@ const MAX_FRESH_MS = 5 * 60_000;
 interface CachedCard {
   readonly card: JsonObject;
   readonly etag: string | null;
-  freshUntil: number;
+  fetchedAt: number;
+  freshMs: number;
 }
 
 function freshnessMs(cacheControl: string | undefined): number {
@@ -40,10 +42,10 @@ export function createCardCache(guarded: GuardedFetch, limits: Limits) {
       maxBytes: limits.maxPeerAnswerBytes,
       timeoutMs: limits.peerTimeoutMs,
     });
-    const freshUntil = Date.now() + freshnessMs(answer.headers['cache-control']);
+    const fresh = { fetchedAt: Date.now(), freshMs: freshnessMs(answer.headers['cache-control']) };
     const bytes = await answer.bytes();
     if (answer.status === 304 && known !== undefined) {
-      known.freshUntil = freshUntil;
+      Object.assign(known, fresh);
       return known.card;
     }
     if (answer.status !== 200) throw unusable('The peer serves no Agent Card.');
@@ -54,7 +56,7 @@ export function createCardCache(guarded: GuardedFetch, limits: Limits) {
       throw unusable("The peer's Agent Card is not JSON.", error);
     }
     if (!isJsonObject(card)) throw unusable("The peer's Agent Card is not an object.");
-    cards.set(peerUrl, { card, etag: answer.headers.etag ?? null, freshUntil });
+    cards.set(peerUrl, { card, etag: answer.headers.etag ?? null, ...fresh });
     return card;
   }
 
@@ -62,7 +64,7 @@ export function createCardCache(guarded: GuardedFetch, limits: Limits) {
     /** @throws url_forbidden, peer_unreachable, outcome_unknown, peer_error */
     get: async (peerUrl: string): Promise<JsonObject> => {
       const known = cards.get(peerUrl);
-      return known !== undefined && Date.now() < known.freshUntil ? known.card : load(peerUrl);
+      return known && isWithin(known.freshMs, known.fetchedAt, Date.now()) ? known.card : load(peerUrl);
     },
   };
 }

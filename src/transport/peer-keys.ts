@@ -4,6 +4,7 @@ import {
   HoldfastError,
   isHoldfastError,
   isJsonObject,
+  isWithin,
   type Limits,
   parseStrictJson,
   systemClock,
@@ -97,10 +98,9 @@ export function createPeerKeySource(
         peers.set(peerUrl, state);
       }
       const now = clock.now().getTime();
-      const age = now - state.fetchedAt;
-      if (state.keys !== null && age < (options?.refresh === true ? COOLDOWN_MS : CACHE_MS))
-        return state.keys;
-      if (state.failure !== null && now - state.failedAt < FAILED_COOLDOWN_MS) throw state.failure;
+      const keptMs = options?.refresh === true ? COOLDOWN_MS : CACHE_MS;
+      if (state.keys !== null && isWithin(keptMs, state.fetchedAt, now)) return state.keys;
+      if (state.failure !== null && isWithin(FAILED_COOLDOWN_MS, state.failedAt, now)) throw state.failure;
       return refresh(peerUrl, state);
     },
   };

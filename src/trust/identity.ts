@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, sign as signBytes } from 'node:crypto';
 import { base64url, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { type Clock, HoldfastError, newId, normalizeAgentUrl } from '../core/index.js';
+import { type Clock, HoldfastError, isWithin, newId, normalizeAgentUrl } from '../core/index.js';
 import { RETIRED_MEMBER, RETIRED_TYPE } from './keys.js';
 import type { NodeIdentity } from './model.js';
 
@@ -40,7 +40,7 @@ export async function createNodeIdentity(options: {
   const current = await keyPairOf(options.privateJwk);
   const next = options.nextJwk ? await keyPairOf(options.nextJwk) : null;
   const { key, publicJwk, thumbprint } = current;
-  const tokens = new Map<string, { token: string; renewAt: number }>();
+  const tokens = new Map<string, { token: string; issuedAt: number }>();
 
   const sign = async (typ: string, claims: Record<string, unknown>, header: object = {}) => {
     const parts = [{ alg: 'EdDSA', kid: thumbprint, typ, ...header }, claims];
@@ -74,7 +74,8 @@ export async function createNodeIdentity(options: {
     async tokenFor(audience) {
       const now = Math.floor(options.clock.now().getTime() / 1000);
       const held = tokens.get(audience);
-      if (held && now < held.renewAt) return held.token;
+      const reuse = TOKEN_LIFETIME_SECONDS - RENEW_BEFORE_SECONDS;
+      if (held && isWithin(reuse, held.issuedAt, now)) return held.token;
       const token = await new SignJWT({})
         .setProtectedHeader({ alg: 'EdDSA', kid: thumbprint, typ: 'JWT' })
         .setIssuer(url)
@@ -84,7 +85,7 @@ export async function createNodeIdentity(options: {
         .setExpirationTime(now + TOKEN_LIFETIME_SECONDS)
         .setJti(newId('jwt'))
         .sign(key);
-      tokens.set(audience, { token, renewAt: now + TOKEN_LIFETIME_SECONDS - RENEW_BEFORE_SECONDS });
+      tokens.set(audience, { token, issuedAt: now });
       return token;
     },
     signReceipt: (claims) => sign(RECEIPT_TYPE, claims),

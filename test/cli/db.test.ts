@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -52,6 +52,40 @@ describe('the ledger that a command opens', () => {
     const { stop } = await serve(agent.dir);
     expect((await stop()).exit).toBe(0);
     expect(existsSync(file('ledger.db'))).toBe(false);
+  });
+
+  it('that cannot be opened is a file or a server, and the hint is about that one', async () => {
+    const missing = new URL(database.url);
+    missing.pathname = '/not_there';
+    for (const [target, said] of [
+      [missing.href, 'See that the server runs'],
+      [file('none.db'), 'See that the ledger exists and can be written'],
+    ] as const) {
+      const ran = await run('db', 'status', '--db', target);
+      expect(ran).toMatchObject({ exit: 10, err: expect.stringContaining(said) });
+      expect(ran.err).not.toContain(password());
+    }
+  });
+
+  it('is named by a check of the configuration, which is for its owner alone', async () => {
+    const config = join(agent.dir, 'holdfast.yaml');
+    const mode = () => statSync(config).mode & 0o777;
+    expect(mode()).toBe(0o600);
+    writeFileSync(
+      config,
+      readFileSync(config, 'utf8').replace('ledger: ../ledger.db', `ledger: ${database.url}`),
+    );
+    const checked = await run('config', 'check', '--dir', agent.dir);
+    expect(checked.out).toContain(new URL(database.url).pathname);
+    expect(checked.out).not.toContain(password());
+
+    chmodSync(config, 0o640);
+    const key = 'A'.repeat(43);
+    const peer = ['--url', 'http://127.0.0.1:4999', '--key', key, '--contract', 'refund-dispute/1'];
+    const added = await run('peer', 'add', '--dir', agent.dir, ...peer, '--skill', 'billing');
+    expect(added.exit).toBe(0);
+    expect(readFileSync(config, 'utf8')).toContain('4999');
+    expect(mode()).toBe(0o640);
   });
 
   it.each(['', 'mysql://db/name', 'postgres://u:s3cret@db'])('is not %j', async (target) => {

@@ -45,6 +45,9 @@ describe('the command', () => {
       'evidence add',
       'evidence get',
       'evidence list',
+      'fence apply',
+      'fence check',
+      'fence sql',
       'handoff list',
       'handoff resend',
       'handoff send',
@@ -74,7 +77,7 @@ describe('the command', () => {
       const noAgent = ['demo triage', 'errors', 'config explain'].includes(path.join(' '));
       expect(out.split('Examples:')[0]?.includes('--dir'), path.join(' ')).toBe(!noAgent);
       const noLedger =
-        noAgent ||
+        ['errors', 'config explain'].includes(path.join(' ')) ||
         [
           'config check',
           'identity',

@@ -65,6 +65,8 @@ async function caller(ref, until, number) {
   }
 }
 
+// Nobody is left to say when to stop.
+process.on('disconnect', () => process.exit());
 process.on('message', async ({ open, contend, hand, note, arm, stop }) => {
   if (arm !== undefined) armFaults(arm);
   if (open !== undefined) {

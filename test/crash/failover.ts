@@ -101,6 +101,9 @@ export async function synchronousFailover(): Promise<FailoverResult> {
     address.pointTo(standby);
     const writtenByOld = (await entriesIn(primary)) - before;
     if (writtenByOld > 0) pair.told.violations.push(`the old primary took ${writtenByOld} audit entries`);
+    for (const node of pair.nodes) {
+      if (!node.alive) pair.told.violations.push(`${node.role} ended when its database changed`);
+    }
     return { ...(await pair.settle()), writtenByOld };
   } finally {
     await pair?.close();

@@ -12,26 +12,25 @@ export interface KillsResult extends Verdict {
   readonly kills: number;
 }
 
-/** Kills of whole nodes at random moments under load. Each node dies for itself, so that at times none is up. */
+/** Kills of whole nodes at random moments under load: one of them, or both at the same moment. */
 export async function kills(database: CrashDatabase, count: number, seed: number): Promise<KillsResult> {
   const pair = await Pair.make(database);
+  const next = seeded(seed);
+  const { triage, billing } = pair;
   try {
     await pair.start();
-    let begun = 0;
     let done = 0;
-    await Promise.all(
-      pair.nodes.map(async (node, at) => {
-        const next = seeded(seed + at);
-        while (begun < count) {
-          begun++;
-          node.order({ load: LANES });
-          await sleep(next() * LONGEST_LIFE_MS);
-          await node.kill();
-          done++;
-          if (!(await node.start())) throw new Error(`${node.role} ended at its start after ${done} kills`);
-        }
-      }),
-    );
+    triage.order({ load: LANES });
+    while (done < count) {
+      await sleep(next() * LONGEST_LIFE_MS);
+      const drawn = next();
+      const victims = drawn < 0.45 ? [billing] : drawn < 0.9 ? [triage] : [billing, triage];
+      await Promise.all(victims.map((victim) => victim.kill()));
+      done += victims.length;
+      const up = await Promise.all(victims.map((victim) => victim.start()));
+      if (up.includes(false)) throw new Error(`a node ended at its start after ${done} kills`);
+      if (victims.includes(triage)) triage.order({ load: LANES });
+    }
     const verdict = await pair.settle();
     if (verdict.accepted < count / 4)
       pair.told.violations.push('too few handovers for the run to say anything');

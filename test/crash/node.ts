@@ -15,8 +15,8 @@ export function nothingTold(): Told {
 
 /** How a case is to be handed over. */
 export interface How {
-  /** Sends the offer again so many times at once when it has been sent. */
-  readonly resend?: number;
+  /** Delivers the decided offer once more. */
+  readonly repeat?: boolean;
   /** Takes the offer back when it has been sent. */
   readonly withdraw?: boolean;
 }

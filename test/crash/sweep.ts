@@ -20,12 +20,12 @@ interface Recipe {
 
 /** What leads to a point that a plain handover does not come by. */
 const SPECIAL: Partial<Record<FaultPoint, Recipe>> = {
-  'Q1.before_resend': { victim: 'triage', name: 'STALL', how: { resend: 1 } },
+  'Q1.before_resend': { victim: 'triage', name: 'STALL' },
   'W1.before_void': { victim: 'triage', name: 'STALL', how: { withdraw: true } },
   'W1.after_void': { victim: 'triage', name: 'STALL', how: { withdraw: true } },
   'R3.before_reject': { victim: 'billing', name: 'REJECT' },
   'R3.after_reject': { victim: 'billing', name: 'REJECT' },
-  'R3.before_repeat': { victim: 'billing', name: 'STALL', how: { resend: 2 } },
+  'R3.before_repeat': { victim: 'billing', how: { repeat: true } },
   'E4.before_reconcile': { victim: 'billing', name: 'DOUBT' },
   'E4.after_reconcile': { victim: 'billing', name: 'DOUBT' },
 };

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { TriageDemoOptions } from '../../src/demo/index.js';
+import { createTestDatabase } from '../postgres/database.js';
 
 /** Compiled, as it ships: the agents' processes start in half the time. `npm test` builds first. */
 const { runTriageDemo } = (await import(
@@ -79,6 +80,20 @@ describe('holdfast demo triage', () => {
 
     expect(json).toMatchObject({ variant, problems: [], ok: true, leaks: 0, audit: { verified: true } });
     expect(code).toBe(0);
+  });
+
+  it.each([undefined, 'V3', 'V4'])('does the same on PostgreSQL, variant %s', async (variant) => {
+    const database = await createTestDatabase();
+    try {
+      // Twice: what the first run left is not in the way of the second.
+      for (let runs = 0; runs < 2; runs += 1) {
+        const { code, json } = await run({ db: database.url, ...(variant === undefined ? {} : { variant }) });
+        expect(json).toMatchObject({ problems: [], ok: true, leaks: 0, audit: { verified: true } });
+        expect(code).toBe(0);
+      }
+    } finally {
+      await database.drop();
+    }
   });
 
   it('shows who owns the case at each step, stays up until it is asked to stop, and leaves nothing behind', async () => {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { type Clock, systemClock } from '../../src/core/index.js';
 import {
   type CaseRef,
   type HandOffResult,
@@ -27,11 +28,13 @@ export interface Linked {
   close(): Promise<void>;
 }
 
-export async function startLinked(): Promise<Linked> {
+/** `clocks`: what each node takes for the time; the system's where absent. */
+export async function startLinked(clocks: { triage?: Clock; billing?: Clock } = {}): Promise<Linked> {
   const folder = temporaryFolder();
   const agents = await initPair(folder.path);
-  const triage = await openHoldfast({ dir: agents.triage.dir });
-  const billing = await openHoldfast({ dir: agents.billing.dir });
+  const open = (dir: string, clock: Clock = systemClock) => openHoldfast({ dir, ports: { clock } });
+  const triage = await open(agents.triage.dir, clocks.triage);
+  const billing = await open(agents.billing.dir, clocks.billing);
   const effects = new Map<string, number>();
   billing.onHandoff(refundDispute, {
     async work(work) {

@@ -50,13 +50,29 @@ async function scenario(): Promise<void> {
     check = failing;
     const [twice, back] = await Promise.all([offer('CASE-3'), offer('CASE-4')]);
     expect([twice.state, back.state]).toEqual(['open', 'open']);
-    check = () => accept();
-    await Promise.all([triage.resend(twice.offer.key), triage.resend(twice.offer.key)]);
     expect(await triage.voidOffer(back.offer.key, 'taken back')).toMatchObject({ state: 'withdrawn' });
+    check = () => accept();
+    const decided = async () => (await triage.ledger.getOffer(twice.offer.key))?.state;
+    await vi.waitUntil(async () => (await decided()) === 'accepted', { timeout: 20_000 });
+    await deliverAgain(triage, billing.url, twice.offer.message);
   } finally {
     await triage.close();
     await billing.close();
   }
+}
+
+/** As a network does that delivers twice. */
+async function deliverAgain(triage: Holdfast, to: string, message: string): Promise<void> {
+  const answer = await fetch(`${to}/a2a`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await triage.identity.tokenFor(to)}`,
+      'content-type': 'application/json',
+      'a2a-version': '1.0',
+    },
+    body: `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message}}}`,
+  });
+  expect(answer.status).toBe(200);
 }
 
 async function handOff(triage: Holdfast, to: string, caseId: string) {

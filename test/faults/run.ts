@@ -3,6 +3,8 @@
  * how many passed and failed. Needs strace, which injects errors into system calls.
  */
 import { spawnSync } from 'node:child_process';
+import { CLOCK_CASES } from './clock-cases.js';
+import { POSTGRES_CASES } from './postgres-cases.js';
 import { SQLITE_IO_CASES } from './sqlite-io-cases.js';
 
 export interface FaultCase {
@@ -11,7 +13,7 @@ export interface FaultCase {
   run(): Promise<string>;
 }
 
-const CASES: readonly FaultCase[] = [...SQLITE_IO_CASES];
+const CASES: readonly FaultCase[] = [...SQLITE_IO_CASES, ...POSTGRES_CASES, ...CLOCK_CASES];
 
 async function main(): Promise<number> {
   if (spawnSync('strace', ['-V']).status !== 0) {

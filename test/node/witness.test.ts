@@ -232,6 +232,10 @@ describe('a ledger that is not the one', () => {
     const accepted = await run('witness', 'accept', incarnation, '--dir', triage.dir, '--json');
     expect(accepted.json).toEqual({ incarnation, cases: 1, quarantined: 1 });
 
+    const misspelt = await run('witness', 'accept', 'inc_other', '--dir', triage.dir);
+    expect(misspelt).toMatchObject({ exit: 13, out: '' });
+    expect(misspelt.err).toContain(`The ledger is ${incarnation}, not inc_other; nothing was changed.`);
+
     const holdfast = await open(triage);
     expect(await holdfast.ledger.listAttention('default')).toMatchObject([
       { what: 'case_quarantined', ref, data: { reason: 'case_missing', found: {} } },

@@ -92,6 +92,19 @@ describe('the keys of a peer', () => {
     expect(await keys.keysOf(url)).toEqual([KEY]);
   });
 
+  test('are asked for again, or failed for, without regard to what was seen when the clock was ahead', async () => {
+    let answer: string | number = 503;
+    const { keys, url, asked, time } = await source(() => answer);
+    time.now += 3_600_000;
+    expect(await codeOf(keys.keysOf(url))).toBe('peer_unreachable');
+    answer = one();
+    time.now -= 3_600_000;
+    expect(await keys.keysOf(url)).toEqual([KEY]);
+    time.now -= 3_600_000;
+    expect(await keys.keysOf(url)).toEqual([KEY]);
+    expect(asked).toHaveLength(3);
+  });
+
   test.each([
     ['too many', JSON.stringify({ keys: Array.from({ length: 17 }, () => KEY) })],
     ['too large', JSON.stringify({ keys: [{ ...KEY, x: 'A'.repeat(100_000) }] })],

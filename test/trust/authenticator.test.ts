@@ -188,6 +188,15 @@ describe('authenticating a peer', () => {
     expect(await identity.tokenFor(US)).not.toBe(first);
   });
 
+  it('makes a new token once the clock was set back, since the old one comes from the future', async () => {
+    now += 3600;
+    const ahead = await identity.tokenFor(US);
+    now -= 3600;
+    const right = await identity.tokenFor(US);
+    expect(right).not.toBe(ahead);
+    expect(await authenticate(`Bearer ${right}`)).toMatchObject({ agent: PEER });
+  });
+
   it('does not take one URL for two peers', () => {
     const peer = { key: 'k', tenant: 't', contracts: [], skills: [] };
     const twice = [

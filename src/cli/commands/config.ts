@@ -1,6 +1,13 @@
 import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
-import { listConfigKeys, nearestOf, readConfig, verifyConfig } from '../../node/index.js';
+import {
+  ledgerPlace,
+  listConfigKeys,
+  nearestOf,
+  readConfig,
+  redactUrl,
+  verifyConfig,
+} from '../../node/index.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
 export function addConfig(program: Command, session: Session): void {
@@ -48,9 +55,10 @@ export function addConfig(program: Command, session: Session): void {
       const checked = readConfig(dir);
       const { contracts, warnings } = await verifyConfig(dir, checked);
       for (const warning of warnings) session.warn(warning);
+      const ledger = redactUrl(ledgerPlace(checked, dir).target);
       return {
-        json: { ok: true, agent: checked.agent, contracts, warnings },
-        text: `The configuration of ${checked.agent} is valid.`,
+        json: { ok: true, agent: checked.agent, ledger, contracts, warnings },
+        text: `The configuration of ${checked.agent} is valid. Its ledger is ${ledger}.`,
       };
     }),
   );

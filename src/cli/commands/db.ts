@@ -89,6 +89,7 @@ export function addDb(program: Command, session: Session): void {
           `Restored ${counted(rows.cases ?? 0, 'case')} and ${counted(rows.audit ?? 0, 'entry')} of audit, as of ${taken_at}, into ${shown}.`,
           `The ledger was ${incarnation} and is now ${restored_as}. Before any agent serves it:`,
           ...CHECK_FIRST.map((line) => `  - ${line}`),
+          `Then each agent that has worked with the other ledger takes this one: \`holdfast witness accept ${restored_as} --dir …\`.`,
         ].join('\n'),
       };
     }),
@@ -132,7 +133,9 @@ function showStatus(status: LedgerStatus): Result {
           'schema',
           schema.found === schema.known
             ? schema.found
-            : `${schema.found} (this version knows ${schema.known})`,
+            : schema.found === 0
+              ? 'none yet; `holdfast db migrate` makes it'
+              : `${schema.found} (this version knows ${schema.known})`,
         ],
         ['incarnation', incarnation],
         ['cases', counts?.cases],

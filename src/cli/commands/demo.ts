@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import { HoldfastError } from '../../core/index.js';
 import { listVariants, runTriageDemo } from '../../demo/index.js';
+import { isPostgresUrl } from '../../node/index.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
 
@@ -20,7 +22,12 @@ export function addDemo(program: Command, session: Session): void {
     commands,
     'triage',
     'a double charge goes from triage to billing',
-    ['demo triage', 'demo triage --once --json', 'demo triage --variant v2 --once'],
+    [
+      'demo triage',
+      'demo triage --once --json',
+      'demo triage --variant v2 --once',
+      'demo triage --db postgres://user@host/name',
+    ],
     { dir: false },
   )
     .addHelpText('after', `\n${variants()}`)
@@ -29,6 +36,12 @@ export function addDemo(program: Command, session: Session): void {
     .option('--once', 'end when the timeline does, instead of staying up')
     .action((options: TriageOptions) =>
       session.finish(options, async () => {
+        if (options.db !== undefined && !isPostgresUrl(options.db)) {
+          throw new HoldfastError(
+            'usage',
+            '--db of the demo is the URL of a PostgreSQL database, such as postgres://user@host/name; without it the demo makes a file.',
+          );
+        }
         session.exit = await runTriageDemo({
           ...(options.variant === undefined ? {} : { variant: options.variant }),
           ...(options.db === undefined ? {} : { db: options.db }),

@@ -79,7 +79,11 @@ async function openNew(file: string): Promise<FileHandle> {
     return await open(file, 'wx', 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new HoldfastError('already_exists', `${file} exists already.`, { cause: error });
+      throw new HoldfastError(
+        'already_exists',
+        `${file} exists already, and no backup is written over another file. Choose another name.`,
+        { cause: error },
+      );
     }
     throw unwritable(file, error);
   }
@@ -87,7 +91,8 @@ async function openNew(file: string): Promise<FileHandle> {
 
 function unwritable(file: string, cause: unknown): HoldfastError {
   const { code = 'unknown' } = cause as NodeJS.ErrnoException;
-  return new HoldfastError('usage', `The backup ${file} cannot be written (${code}).`, { cause });
+  const reason = code === 'ENOENT' ? 'its folder is not there' : code;
+  return new HoldfastError('usage', `The backup ${file} cannot be written (${reason}).`, { cause });
 }
 
 /**
@@ -102,7 +107,8 @@ export async function readBackup(file: string, onRows: OnRows = async () => {}):
     if (isHoldfastError(error)) throw error;
     const { code = '' } = error as NodeJS.ErrnoException;
     if (/^(ENOENT|EACCES|EPERM|EISDIR|ENOTDIR)$/.test(code)) {
-      throw new HoldfastError('usage', `The backup ${file} cannot be read (${code}).`, { cause: error });
+      const reason = code === 'ENOENT' ? 'there is no such file' : code;
+      throw new HoldfastError('usage', `The backup ${file} cannot be read (${reason}).`, { cause: error });
     }
     throw reader.broken('cannot be read on', error);
   }

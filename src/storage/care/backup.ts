@@ -113,7 +113,11 @@ async function assertCurrent(database: LedgerDatabase): Promise<void> {
   const { found, known } = await database.schema();
   if (found === known) return;
   if (found > known) throw newer(found, known);
-  if (found === 0) throw new HoldfastError('usage', 'There is no ledger in this database yet.');
+  if (found === 0)
+    throw new HoldfastError(
+      'usage',
+      'There is no ledger in this database yet; see that it is the one you mean.',
+    );
   throw new HoldfastError(
     'usage',
     `The ledger has schema ${found} and this version backs up ${known}: use the version that serves it, or migrate it first.`,

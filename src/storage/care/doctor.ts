@@ -59,11 +59,11 @@ async function attentionOf(database: LedgerDatabase): Promise<Finding[]> {
   const { unknown_effects: unknown, quarantined } = await countsOf(database);
   const findings: Finding[] = [];
   if (unknown > 0) {
-    const message = `Of ${unknown} effects nobody knows whether they happened; a person has to settle them.`;
+    const message = `Effects of which nobody knows whether they happened: ${unknown}. \`holdfast attention\` lists them; a person has to settle them.`;
     findings.push({ severity: 'warn', code: 'effects_unknown', message });
   }
   if (quarantined > 0) {
-    const message = `${quarantined} cases are quarantined: this ledger is older than what was witnessed of them.`;
+    const message = `Quarantined cases: ${quarantined}. This ledger is older than what was witnessed of them; \`holdfast attention\` lists them.`;
     findings.push({ severity: 'warn', code: 'cases_quarantined', message });
   }
   return findings;
