@@ -53,7 +53,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const { ledger, lease, clock, logger, self } = options;
   const peers = new Lanes();
   const attempts = new Lanes();
-  const pursued = new Set<string>();
+  /** Until when each is pursued; one that is claimed anew while its last try still runs goes on under the new claim. */
+  const pursued = new Map<string, AbortSignal>();
   const underWay = new Set<Promise<unknown>>();
   let turn = 0;
 
@@ -142,18 +143,20 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   async function pursue({ key, toAgent, acceptBy }: OfferRow, stop: AbortSignal): Promise<void> {
     const id = claimIdOf(key);
-    if (pursued.has(id)) return;
-    pursued.add(id);
+    const isUnderWay = pursued.has(id);
+    pursued.set(id, stop);
+    if (isUnderWay) return;
     const lane = () => `${toAgent} ${turn++ % LANES_PER_PEER}`;
-    for (let tries = 0; !stop.aborted; tries++) {
-      const problem = await peers.run(lane(), async () => (stop.aborted ? 'busy' : problemOf(key)));
+    const stopped = () => pursued.get(id)?.aborted !== false;
+    for (let tries = 0; !stopped(); tries++) {
+      const problem = await peers.run(lane(), async () => (stopped() ? 'busy' : problemOf(key)));
       if (problem === null) break;
       if (problem === 'case_quarantined') {
         await lease.release({ key });
         break;
       }
       const leftMs = Math.max(0, Date.parse(acceptBy) - clock.now().getTime());
-      await pause(Math.min(backoff(tries, problem), leftMs + options.backoffMs[0]), stop);
+      await pause(Math.min(backoff(tries, problem), leftMs + options.backoffMs[0]), pursued.get(id));
     }
     pursued.delete(id);
   }

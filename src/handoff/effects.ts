@@ -16,6 +16,7 @@ export class EffectNotDone extends Error {
  * @throws usage, epoch_stale, not_owner, cap_exceeded, operation_prohibited, operation_not_permitted: nothing was called
  * @throws effect_duplicate where the key names another effect of the case
  * @throws effect_in_flight while an earlier call may still arrive
+ * @throws busy where the ledger, or a pause of this process, took longer than the effect's limit: nothing was called
  * @throws outcome_unknown after the call, with the failure as its cause; or where an earlier call cannot be read back
  */
 export async function runEffect<T>(
@@ -27,9 +28,22 @@ export async function runEffect<T>(
   const write = { ref: input.ref, writer, epoch: input.epoch, key: input.key };
   const start = { ...write, operation: input.operation, amount: input.amount ?? null };
   faultPoint('E1.before_start');
-  const begun = await begin(ledger, start, input);
+  let askedAt = 0;
+  const startNow = () => {
+    askedAt = performance.now();
+    return ledger.startEffect(start);
+  };
+  const begun = await begin(ledger, start, startNow, input);
   if (begun.state === 'done') return { row: begun, result: null };
   faultPoint('E1.started');
+  // From then on others count it as unknown, may find that it did not happen, and start it again: it must not happen any more.
+  if (performance.now() - askedAt >= Date.parse(begun.limitAt) - Date.parse(begun.startedAt)) {
+    await ledger.settleEffect({ ...write, startedSeq: begun.startedSeq, state: 'failed', outcome: null });
+    throw new HoldfastError(
+      'busy',
+      `Starting ${input.key} took longer than an effect may; nothing was called.`,
+    );
+  }
   const settle = async (state: SettledState, outcome: string | null): Promise<EffectRow> => {
     try {
       return await ledger.settleEffect({ ...write, startedSeq: begun.startedSeq, state, outcome });
@@ -60,16 +74,15 @@ type SettledState = SettleEffectCommand['state'];
 async function begin<T>(
   ledger: LedgerStore,
   start: StartEffectCommand,
+  startNow: () => Promise<EffectRow>,
   input: EffectInput<T>,
 ): Promise<EffectRow> {
   try {
-    return await ledger.startEffect(start);
+    return await startNow();
   } catch (error) {
     if (!isHoldfastError(error) || error.code !== 'effect_duplicate') throw error;
   }
-  return (
-    (await findOut(ledger, start, input)) ?? (await unlessOvertaken(start.key, ledger.startEffect(start)))
-  );
+  return (await findOut(ledger, start, input)) ?? (await unlessOvertaken(start.key, startNow()));
 }
 
 /** The effect as it was done before; null once it is proved not done, so that its key may start again. */

@@ -27,7 +27,7 @@ export interface Lease {
   claimOffer(key: AcceptanceKey): Promise<boolean>;
   claimWork(tenant: string, limit: number): Promise<WorkItem[]>;
   claimWorkItem(item: WorkItem): Promise<boolean>;
-  /** Gives back one claim. Never fails: at worst it goes with the lease. */
+  /** Gives back one claim. Never fails: what cannot be given back now is once the lease is renewed. */
   release(claimed: Claimed): Promise<void>;
   /** Gives back everything; others can go on at once. */
   end(): Promise<void>;
@@ -41,31 +41,65 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
   let leave = (): void => undefined;
   let beating: Promise<void> = Promise.resolve();
 
+  /** Claims that could not be given back, and that this process does not work on any more. */
+  const owed = new Set<Claimed>();
+  /** Of `performance.now()`, when the lease was kept last; infinite where there is none yet. */
+  let keptAt = Number.POSITIVE_INFINITY;
+  /** Whether the process may lack what it believes to have claimed, or have what it does not know of. */
+  let doubtful = false;
+  let renewing: Promise<void> | null = null;
+
   async function goOn(): Promise<void> {
     while (!ended.signal.aborted) {
       await pause(beatMs, ended.signal);
       if (ended.signal.aborted) return;
       try {
         await renew();
+        for (const claimed of owed) {
+          await ledger.release(holder, claimed);
+          owed.delete(claimed);
+        }
       } catch (err) {
         logger.warn({ code: codeOf(err), err }, 'the lease could not be renewed');
       }
     }
   }
 
+  function renew(): Promise<void> {
+    renewing ??= keepOrBeginAnew().finally(() => {
+      renewing = null;
+    });
+    return renewing;
+  }
+
   /** A process that slept too long, by a pause or a busy event loop, finds its claims gone and must not act on them. */
-  async function renew(): Promise<void> {
-    const lapsed = !(await ledger.isAlive(holder));
-    await ledger.heartbeat(holder, leaseMs);
-    if (!lapsed) return;
+  async function keepOrBeginAnew(): Promise<void> {
+    if (!doubtful && (await ledger.isAlive(holder))) {
+      await keep();
+      if (!doubtful) return;
+    }
     logger.warn({ leaseMs }, 'the lease had run out; others may have taken over what this process worked on');
+    // So that nothing is held that nobody works on.
+    await ledger.release(holder);
+    keptAt = Number.POSITIVE_INFINITY;
+    await keep();
+    doubtful = false;
+    owed.clear();
     const old = term;
     term = new AbortController();
     old.abort();
   }
 
+  /** Between the question whether a lease still runs and its renewal it can run out. */
+  async function keep(): Promise<void> {
+    const now = performance.now();
+    await ledger.heartbeat(holder, leaseMs);
+    if (performance.now() - keptAt >= leaseMs) doubtful = true;
+    keptAt = now;
+  }
+
   function begin(): Promise<void> {
-    begun ??= ledger.heartbeat(holder, leaseMs).then(
+    begun ??= keep().then(
       () => {
         leave = announce?.(holder) ?? leave;
         beating = goOn();
@@ -80,10 +114,15 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
 
   async function claim<T>(attempt: () => Promise<T[]>): Promise<T[]> {
     await begin();
-    const found = await attempt();
-    if (found.length > 0 || (await ledger.isAlive(holder))) return found;
-    await renew();
-    return attempt();
+    try {
+      const found = await attempt();
+      if (found.length > 0 || (await ledger.isAlive(holder))) return found;
+      await renew();
+      return await attempt();
+    } catch (error) {
+      if (codeOf(error) === 'outcome_unknown') doubtful = true;
+      throw error;
+    }
   }
 
   return {
@@ -106,7 +145,8 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
       try {
         await ledger.release(holder, claimed);
       } catch (err) {
-        logger.warn({ code: codeOf(err), err }, 'a claim could not be given back');
+        owed.add(claimed);
+        logger.warn({ code: codeOf(err), err }, 'a claim could not be given back; that is tried again');
       }
     },
     async end() {

@@ -34,6 +34,13 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
+interface Run {
+  claimed: boolean;
+  /** Of the lease when the item was claimed last, which may be while its handler still runs. */
+  term: AbortSignal;
+  ended: Promise<void>;
+}
+
 /** Of items taken over; one that was just accepted starts at once, as long as its sender is heard. */
 const MAX_RESUMED = 64;
 
@@ -45,7 +52,7 @@ const MAX_RESUMED = 64;
  */
 export function createWorker(options: WorkerOptions): Worker {
   const { ledger, lease, logger } = options;
-  const running = new Map<string, Promise<void>>();
+  const running = new Map<string, Run>();
   const parked = new Set<string>();
   const stopping = new AbortController();
 
@@ -53,18 +60,25 @@ export function createWorker(options: WorkerOptions): Worker {
     const received = options.received(item.contract);
     const work = received?.handler.work;
     if (!work || stopping.signal.aborted || running.has(item.id) || parked.has(item.id)) return;
+    const run: Run = { claimed: false, term: lease.term, ended: Promise.resolve() };
+    running.set(item.id, run);
     // Whatever fails, and be it before the handler runs, fails for this item alone.
-    const run = (async () => {
-      if (await claim())
-        await runUntilDone(item, async () => work(acceptedWork(item, received.contract, options)));
+    run.ended = (async () => {
+      // Or by `resume`, in the meantime.
+      if (await claim()) isClaimed(run);
+      if (!run.claimed) return;
+      await runUntilDone(item, run, async () => work(acceptedWork(item, received.contract, options)));
     })()
       .catch((err: unknown) => logger.error({ ...named(item, err), err }, 'work could not be claimed'))
       .finally(() => running.delete(item.id));
-    running.set(item.id, run);
   }
 
-  async function runUntilDone(item: WorkItem, work: () => Promise<void>): Promise<void> {
-    const stop = AbortSignal.any([stopping.signal, lease.term]);
+  function isClaimed(run: Run): void {
+    run.claimed = true;
+    run.term = lease.term;
+  }
+
+  async function runUntilDone(item: WorkItem, run: Run, work: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
         if (tries > 1 && !(await isStillOpen(item))) return;
@@ -79,8 +93,8 @@ export function createWorker(options: WorkerOptions): Worker {
           return;
         }
         logger.error(fields, 'work stopped; its item stays open and is tried again');
-        await pause(waitMs * (0.5 + Math.random()), stop);
-        if (stop.aborted) return;
+        await pause(waitMs * (0.5 + Math.random()), stopping.signal);
+        if (stopping.signal.aborted || run.term.aborted) return;
       }
     }
   }
@@ -94,12 +108,16 @@ export function createWorker(options: WorkerOptions): Worker {
     async resume(tenant) {
       if (!options.works() || stopping.signal.aborted) return 0;
       const items = await lease.claimWork(tenant, Math.max(0, MAX_RESUMED - running.size));
-      for (const item of items) begin(item, async () => true);
+      for (const item of items) {
+        const run = running.get(item.id);
+        if (run === undefined) begin(item, async () => true);
+        else isClaimed(run);
+      }
       return items.length;
     },
     async stop() {
       stopping.abort();
-      await Promise.all(running.values());
+      await Promise.all([...running.values()].map(({ ended }) => ended));
     },
   };
 }

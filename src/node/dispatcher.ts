@@ -73,6 +73,7 @@ export class Dispatcher {
     for (let claimed = BATCH; claimed === BATCH && !signal.aborted; offers += claimed) {
       const found = await lease.claimOffers(tenant, BATCH);
       claimed = found.length;
+      if (claimed === 0) break;
       // What was claimed counts for this term only.
       const stop = AbortSignal.any([signal, lease.term]);
       for (const offer of found) void delivery.pursue(offer, stop);

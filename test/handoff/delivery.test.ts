@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { HoldfastError, silentLogger } from '../../src/core/index.js';
+import { HoldfastError, pause, silentLogger } from '../../src/core/index.js';
 import { createDelivery, createLease, type PeerClient } from '../../src/handoff/index.js';
-import type { OfferRow } from '../../src/ledger/index.js';
+import type { LedgerStore, OfferRow } from '../../src/ledger/index.js';
 import { createMemoryLedger } from '../../src/storage/index.js';
 import {
   BILLING,
@@ -108,6 +108,30 @@ describe('deliveries in the background', () => {
     await world.lease.end();
   });
 
+  it('go on under the new term of a lease that ran out while a try was under way', async () => {
+    let answer = (): void => undefined;
+    const first = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const world = await deliveries(async (close) => {
+      if (world.sent.length > 1) return lost(close);
+      await first;
+      return unreachable();
+    });
+    const offer = await world.offer('CASE-1');
+    const [claimed] = await world.lease.claimOffers('acme', 1);
+    const pursuit = world.delivery.pursue(claimed ?? offer, world.lease.term);
+    await expect.poll(() => world.sent).toHaveLength(1);
+    world.clock.advance(15_000);
+    const [again] = await world.lease.claimOffers('acme', 1);
+    expect(again).toMatchObject({ key: offer.key });
+    await world.delivery.pursue(again ?? offer, world.lease.term);
+    answer();
+    await pursuit;
+    expect(await world.ledger.getOffer(offer.key)).toMatchObject({ state: 'withdrawn' });
+    await world.lease.end();
+  });
+
   it('are one more try where a caller asks for it meanwhile', async () => {
     let reachable = false;
     const world = await deliveries((close) => (reachable ? lost(close) : unreachable()));
@@ -163,5 +187,70 @@ describe('a lease', () => {
     expect(await world.ledger.isAlive(world.lease.holder)).toBe(true);
     await world.lease.end();
     expect(await world.ledger.isAlive(world.lease.holder)).toBe(false);
+  });
+
+  const lease = (ledger: LedgerStore, leaseMs: number) =>
+    createLease({ ledger, agent: TRIAGE, logger: silentLogger, leaseMs, beatMs: 1 });
+
+  it('that may have run out before it was renewed begins another term', async () => {
+    const { ledger } = await deliveries(unreachable);
+    let slow = false;
+    const slept = lease(
+      {
+        ...ledger,
+        heartbeat: async (holder, leaseMs) => {
+          if (slow) await pause(leaseMs);
+          slow = false;
+          await ledger.heartbeat(holder, leaseMs);
+        },
+      },
+      200,
+    );
+    await slept.begin();
+    const { term } = slept;
+    slow = true;
+    await expect.poll(() => term.aborted).toBe(true);
+    expect(slept.term.aborted).toBe(false);
+    await slept.end();
+  });
+
+  it('gives back later what could not be given back', async () => {
+    const world = await deliveries(unreachable);
+    const offer = await world.offer('CASE-1');
+    let failures = 3;
+    const owing = lease(
+      {
+        ...world.ledger,
+        release: async (...args) => {
+          failures -= 1;
+          if (failures >= 0) throw new HoldfastError('ledger_unavailable');
+          await world.ledger.release(...args);
+        },
+      },
+      15_000,
+    );
+    expect(await owing.claimOffer(offer.key)).toBe(true);
+    await owing.release({ key: offer.key });
+    expect(await world.lease.claimOffer(offer.key)).toBe(false);
+    await expect.poll(() => world.lease.claimOffer(offer.key)).toBe(true);
+    await Promise.all([owing.end(), world.lease.end()]);
+  });
+
+  it('has nothing that it does not know of after a claim whose outcome is not known', async () => {
+    const world = await deliveries(unreachable);
+    const offer = await world.offer('CASE-1');
+    const doubting = lease(
+      {
+        ...world.ledger,
+        claimOffers: async (claim) => {
+          await world.ledger.claimOffers(claim);
+          throw new HoldfastError('outcome_unknown');
+        },
+      },
+      15_000,
+    );
+    await expect(doubting.claimOffers('acme', 1)).rejects.toMatchObject({ code: 'outcome_unknown' });
+    await expect.poll(() => world.lease.claimOffer(offer.key)).toBe(true);
+    await Promise.all([doubting.end(), world.lease.end()]);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CaseRef } from '../../src/core/index.js';
+import { type CaseRef, pause } from '../../src/core/index.js';
 import { type EffectInput, EffectNotDone, runEffect } from '../../src/handoff/index.js';
 import { createWorld, TRIAGE, type World } from './world.js';
 
@@ -50,6 +50,25 @@ const gate = () => {
 };
 
 describe('an effect', () => {
+  it('[R-080] is not done once its limit has passed before it was, as in a process that slept', async () => {
+    const kind = await world.ledger.getKind('default', 'refund-dispute');
+    if (!kind) throw new Error('no kind');
+    const limits = { ...kind.limits, effectLimitMs: 200 };
+    await world.ledger.putKind('default', { ...kind, limits }, { replace: true });
+    const slept = {
+      ...world.ledger,
+      startEffect: async (...args: Parameters<typeof world.ledger.startEffect>) => {
+        const row = await world.ledger.startEffect(...args);
+        await pause(200);
+        return row;
+      },
+    };
+    await expect(runEffect(slept, TRIAGE, refund())).rejects.toMatchObject({ code: 'busy' });
+    expect(calls).toEqual([]);
+    expect(await world.ledger.listEffects(ref)).toMatchObject([{ key: 'refund-1', state: 'failed' }]);
+    expect(await run(refund())).toMatchObject({ row: { state: 'done' } });
+  });
+
   it('[R-080] is done once, however often it is asked for', async () => {
     expect(await run(refund())).toMatchObject({
       row: { state: 'done', outcome: 're_1' },

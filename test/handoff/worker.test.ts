@@ -133,6 +133,33 @@ describe('accepted work', () => {
     expect(await world.ledger.listWork('default', { state: 'open' })).toEqual([]);
   });
 
+  it('that is claimed anew while its handler still runs is run again where that fails', async () => {
+    await world.sender.handOff(world.input(await world.openCase('CASE-1')));
+    let runs = 0;
+    let fail = (_: Error): void => undefined;
+    const worker = workerOf(
+      async (work) => {
+        runs += 1;
+        if (runs > 1) return void (await work.done({ decision: 'refunded' }));
+        await new Promise((_, reject) => {
+          fail = reject;
+        });
+      },
+      silentLogger,
+      [1, 1],
+    );
+    await worker.resume('default');
+    await expect.poll(() => runs).toBe(1);
+    const [lease] = leases;
+    if (!lease) throw new Error('no lease');
+    // As if it had run out.
+    await world.ledger.release(lease.holder);
+    expect(await worker.resume('default')).toBe(1);
+    fail(new Error('the call timed out'));
+    await expect.poll(() => world.ledger.listWork('default', { state: 'done' })).toHaveLength(1);
+    await worker.stop();
+  });
+
   it('that was settled, or went on to another owner, between two runs is not run again', async () => {
     await world.sender.handOff(world.input(await world.openCase('CASE-1')));
     let runs = 0;

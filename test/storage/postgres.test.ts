@@ -146,6 +146,25 @@ describe('an acceptance', () => {
     expect(await ledger.accept(acceptance(clock))).toMatchObject({ outcome: 'accepted' });
   });
 
+  it('waits with so few connections that a transaction which holds many cases holds up no other', async () => {
+    const ledger = await openWithCase();
+    const held = Array.from({ length: 12 }, (_, n) => `HELD-${n}`);
+    for (const caseId of held) await openCase(ledger, caseId);
+    const hand = await byHand('BEGIN', "SELECT 1 FROM holdfast.cases WHERE case_id <> 'CASE-1' FOR SHARE");
+    const order: string[] = [];
+    const accept = async (caseId: string) => {
+      await ledger.accept(acceptance(clock, { caseId })).catch(codeOf);
+      order.push(caseId);
+    };
+    const waiting = held.map(accept);
+    for (let n = 0; n < 20; n += 1) await ledger.getCase(ref());
+    await accept('CASE-1');
+    expect(order).toEqual(['CASE-1']);
+    await hand.query('COMMIT');
+    await Promise.all(waiting);
+    expect(order).toHaveLength(13);
+  });
+
   it("is refused past accept_by by the database's clock, whatever this process thinks", async () => {
     const ledger = await openPostgresLedger({ url: database.url });
     ledgers.push(ledger);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -278,6 +278,18 @@ describe('the write-ahead log', () => {
     reader.close();
     for (let n = 0; n < 3; n += 1) await notes(ledger, 64, () => 'x'.repeat(100_000));
     expect(statSync(`${file}-wal`).size).toBeLessThan(32 * 1024 * 1024);
+  });
+
+  it('that cannot be copied back since the file was moved away is warned of, and no more', async () => {
+    const ledger = await open();
+    await threadOf(ledger);
+    const reader = new Database(file);
+    reader.exec('BEGIN; SELECT * FROM cases');
+    await notes(ledger, 80, () => 'x'.repeat(100_000));
+    // The thread is at it.
+    renameSync(file, `${file}.gone`);
+    await expect.poll(() => warnings).toEqual(['the write-ahead log of the ledger could not be copied back']);
+    reader.close();
   });
 
   it('has pages of 8 KiB in a new file', async () => {

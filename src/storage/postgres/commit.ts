@@ -20,6 +20,8 @@ export interface Outcome {
 export interface CommitOptions {
   readonly lanes: number;
   readonly waiting: number;
+  /** Commands at once that each wait for a case which somebody else holds: what waits must not keep everything else from a connection. */
+  readonly patient: number;
   /** How long it is tried to find out what became of a command whose answer was lost, milliseconds. */
   readonly settleMs: number;
   /** The time to judge by, where it is not the database's own. */
@@ -34,25 +36,21 @@ const RACES = 5;
  * Where the answer is lost, the outcome is not known: the identical command is sent again, and either finds that it was carried out or
  * is carried out now, at most once in all.
  */
-export function committer(connections: Connections, { lanes, waiting, settleMs, given }: CommitOptions) {
-  const send = async (
-    session: Session,
-    commands: readonly Command[],
-    patient: boolean,
-  ): Promise<Outcome[]> => {
-    const values = [given(), patient, encodeJson(batchOf(commands))];
+export function committer(connections: Connections, options: CommitOptions) {
+  const { lanes, waiting, patient, settleMs, given } = options;
+  const send = async (session: Session, commands: readonly Command[], waits: boolean): Promise<Outcome[]> => {
+    const values = [given(), waits, encodeJson(batchOf(commands))];
     const rows = await session.commit<Omit<Outcome, 'settled'>>(COMMIT, values);
     return rows.map((row) => ({ ...row, settled: false })).sort((a, b) => a.n - b.n);
   };
 
   const shared = batcher({ lanes, waiting, most: 64 }, (commands: readonly Command[]) =>
-    connections.use((session) => send(session, commands, commands.length === 1)),
+    connections.use((session) => send(session, commands, false)),
   );
 
-  const alone = async (command: Command): Promise<Outcome> => {
-    const [outcome] = await connections.use((session) => send(session, [command], true));
-    return outcome as Outcome;
-  };
+  const sendAlone = (commands: readonly Command[]) =>
+    connections.use((session) => send(session, commands, true));
+  const alone = batcher({ lanes: patient, waiting, most: 1 }, sendAlone);
 
   /** Until `deadline`, of `performance.now()`. @throws outcome_unknown */
   const settle = async (command: Command, cause: unknown): Promise<Outcome> => {
@@ -60,7 +58,7 @@ export function committer(connections: Connections, { lanes, waiting, settleMs, 
     let conflicts = 0;
     for (; performance.now() < deadline; await pause(50)) {
       try {
-        const outcome = await alone(command);
+        const [outcome] = (await sendAlone([command])) as [Outcome];
         // What it met may be itself, which was still on its way; the next sending can see it.
         if (outcome.status === 'conflict' && command.newHead !== null && conflicts < 2) conflicts += 1;
         else return { ...outcome, settled: true };

@@ -32,12 +32,7 @@ const CASES_AFTER = `(SELECT ${REF} FROM holdfast.cases WHERE ${BEHIND})
 
 /** Opens one connection, which looks at a standby, too. @throws ledger_unavailable */
 export async function openPostgresDatabase(url: string, connectMs: number): Promise<LedgerDatabase> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'holdfast db',
-    connectionTimeoutMillis: connectMs,
-    types: { getTypeParser: (oid, format) => PARSERS[oid] ?? pg.types.getTypeParser(oid, format as 'text') },
-  });
+  const client = clientOf(url, connectMs);
   // Each query fails by itself where the connection breaks.
   client.on('error', () => {});
   const query = async <R extends pg.QueryResultRow>(sql: string, values: unknown[] = []): Promise<R[]> => {
@@ -124,6 +119,22 @@ export async function openPostgresDatabase(url: string, connectMs: number): Prom
     check: async () => ((await schema()).found === 0 ? [] : damageOf(query)),
     close: () => client.end().catch(() => undefined),
   };
+}
+
+/** Reads the files that the URL names. */
+function clientOf(url: string, connectMs: number): pg.Client {
+  try {
+    return new pg.Client({
+      connectionString: url,
+      application_name: 'holdfast db',
+      connectionTimeoutMillis: connectMs,
+      types: {
+        getTypeParser: (oid, format) => PARSERS[oid] ?? pg.types.getTypeParser(oid, format as 'text'),
+      },
+    });
+  } catch (error) {
+    throw toHoldfastError(error);
+  }
 }
 
 type Query = <R extends pg.QueryResultRow>(sql: string, values?: unknown[]) => Promise<R[]>;

@@ -28,6 +28,8 @@ export interface EngineOptions {
   readonly lanes: number;
   /** Commands that wait to be sent; the next is `busy`. */
   readonly waiting: number;
+  /** Commands at once that each wait for a case which somebody else holds. */
+  readonly patient: number;
   readonly settleMs: number;
 }
 

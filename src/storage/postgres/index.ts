@@ -44,8 +44,11 @@ export const DEFAULTS = {
   replicationMs: 10_000,
 };
 
-/** Batches of writes, and of reads, on their way at once: more of them share less. */
-export const LIMITS = { lanes: 2, waiting: DEFAULTS.waiting, settleMs: 15_000 };
+/**
+ * Batches of writes, and of reads, on their way at once: more of them share less. Commands that wait for a case which somebody else
+ * holds leave connections to all others.
+ */
+export const LIMITS = { lanes: 2, patient: 2, waiting: DEFAULTS.waiting, settleMs: 15_000 };
 
 /**
  * Opens a ledger in a PostgreSQL database, 15 or later, which many processes may share.

@@ -43,13 +43,19 @@ export class Checkpoints {
       const { frames, copied } = checkpoint(this.#file.use().db, 'NOOP');
       if (frames - copied < DUE_FRAMES || frames < this.#dueAt) return;
       this.#thread.start();
-      this.#running ??= this.#copy().finally(() => {
-        this.#running = null;
-      });
+      this.#running ??= this.#copy()
+        .catch((err: unknown) => this.#warn(err))
+        .finally(() => {
+          this.#running = null;
+        });
       if (frames >= HOLD_FRAMES) await this.#running;
     } catch (err) {
-      this.#onWarning({ err }, 'the write-ahead log of the ledger could not be copied back');
+      this.#warn(err);
     }
+  }
+
+  #warn(err: unknown): void {
+    this.#onWarning({ err }, 'the write-ahead log of the ledger could not be copied back');
   }
 
   async #copy(): Promise<void> {
