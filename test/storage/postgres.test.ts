@@ -188,6 +188,17 @@ describe('a write', () => {
     await waits;
   });
 
+  it.each([
+    ['was carried out before its answer was lost', 'loseAnswerTo'],
+    ['was cut off before it arrived', 'loseRequest'],
+  ] as const)('that %s succeeds, and is made exactly once', async (_, lose) => {
+    const ledger = await openWithCase({ url: proxy.url });
+    proxy[lose]('add_note');
+    const note = await ledger.addNote({ ...asTriage, text: 'x' });
+    expect(await ledger.listNotes(ref())).toEqual([note]);
+    expect((await ledger.readAudit(ref())).map(({ type }) => type)).toEqual(['case_imported', 'note_added']);
+  });
+
   it('whose answer is lost is found to be done, and is done once', async () => {
     const ledger = await openWithCase({ url: proxy.url });
     proxy.loseAnswerTo('add_note');
@@ -282,8 +293,8 @@ describe('the schema', () => {
 
   it('has migrations that never change', () => {
     expect(MIGRATIONS.map(({ version, name, sql }) => [version, name, sha256Hex(sql)])).toEqual([
-      [1, 'ledger', ''],
-      [2, 'commit', ''],
+      [1, 'ledger', '2a716970e4b9879147961c216b263c276f42b9ccae79a8951683d0ab3f27c08f'],
+      [2, 'commit', '7fa21a9cfaa542371521d9a8be7fb6ce8dc0602da1e96790cd792050c028bf89'],
       [3, 'fences', '4dd865e0a406f59465f444d6bbbbcf635a72ec2120210cbbb4fe309c7216ab6e'],
     ]);
   });
