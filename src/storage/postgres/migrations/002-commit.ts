@@ -56,17 +56,18 @@ const same = (columns: string, left: string, right: string) =>
  * condition, so that it stays a look at one row by its key: as a join it might begin with all cases, where a plan is made while they
  * are few.
  */
-const AT_EPOCH = `cases.owner = r.guard_owner AND cases.epoch = r.guard_epoch AND cases.status = 'open'`;
-const FENCE = `(SELECT ${AT_EPOCH} FROM holdfast.cases WHERE ${same(REF, 'cases', 'r')})`;
+const FENCE = `(SELECT c.owner = r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'
+  FROM holdfast.cases c WHERE ${same(REF, 'c', 'r')})`;
 
-/** An open work item of the case. */
-const ITEM = `${same('root case_id', 'work_items', 'r')} AND work_items.state = 'open'`;
+/** An open work item of the case, found by its id; no other index holds for `IS NOT DISTINCT FROM`. */
+const ITEM = `w.tenant = r.tenant AND w.id = r.id AND w.root IS NOT DISTINCT FROM r.root
+  AND w.case_id IS NOT DISTINCT FROM r.case_id AND w.state IS NOT DISTINCT FROM 'open'`;
 
 const failed = (list: string, code: string) =>
   `RAISE EXCEPTION '${list}: not as it has to be' USING ERRCODE = '${code}';`;
 
 /** Makes all changes of one list in one statement; where one row is not as it has to be, none of them is made. */
-const change = (list: string, columns: string, statement: string, code = 'HL001') => `
+const add = (list: string, columns: string, statement: string, code = 'HL001') => `
   IF batch ? '${list}' THEN
     WITH r AS MATERIALIZED (SELECT * FROM ${rows(list, `n ${columns}`, STORED)} WHERE n = ANY (go) ORDER BY n),
     made AS (${statement} RETURNING 1)
@@ -74,13 +75,14 @@ const change = (list: string, columns: string, statement: string, code = 'HL001'
     IF missed <> 0 THEN ${failed(list, code)} END IF;
   END IF;`;
 
-/**
- * The rows that `r` is about, found one by one by their key. As a plain join it might begin with the whole table, where a plan is made
- * while that is small.
- */
-const found = (table: string, key: string) =>
-  `FROM r CROSS JOIN LATERAL (SELECT t.ctid FROM holdfast.${table} t WHERE ${same(key, 't', 'r')} LIMIT 1) k
-      WHERE ${table}.ctid = k.ctid`;
+/** Makes the changes of one list row by row, each found by its key alone; the first that is not as it has to be ends them all. */
+const change = (list: string, columns: string, statement: string, code = 'HL001') => `
+  IF batch ? '${list}' THEN
+    FOR r IN SELECT * FROM ${rows(list, `n ${columns}`, STORED)} WHERE n = ANY (go) ORDER BY n LOOP
+      ${statement};
+      IF NOT FOUND THEN ${failed(list, code)} END IF;
+    END LOOP;
+  END IF;`;
 
 const insert = (table: string, columns: string, where = '') =>
   `INSERT INTO holdfast.${table} (${quoted(columns)}) SELECT ${quoted(columns, 'r.')} FROM r ${where}`;
@@ -100,84 +102,84 @@ const lock = (table: string, strength: string, where = '', wait = '') =>
  */
 export const sql = `
 CREATE FUNCTION holdfast.apply(go int[], batch jsonb, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
   missed bigint;
+  r record;
   instant text COLLATE "C" := to_char(clock AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 BEGIN
-${change('add_kind', 'tenant kind definition', insert('kinds', 'tenant kind definition revision').replace('r."revision"', '1'))}
+${add('add_kind', 'tenant kind definition', insert('kinds', 'tenant kind definition revision').replace('r."revision"', '1'))}
 ${change(
   'replace_kind',
   'tenant kind definition revision',
-  `UPDATE holdfast.kinds SET definition = r.definition, revision = kinds.revision + 1
-      ${found('kinds', 'tenant kind')} AND kinds.revision = r.revision`,
+  `UPDATE holdfast.kinds k SET definition = r.definition, revision = k.revision + 1
+      WHERE ${same('tenant kind revision', 'k', 'r')}`,
   'HL002',
 )}
-${change('open_case', CASE, insert('cases', CASE))}
+${add('open_case', CASE, insert('cases', CASE))}
 ${change(
   'move_case',
   `${REF} owner contract constraints hops tasks_left ${GUARD}`,
-  `UPDATE holdfast.cases SET owner = r.owner, epoch = cases.epoch + 1, contract = r.contract, constraints = r.constraints,
+  `UPDATE holdfast.cases c SET owner = r.owner, epoch = c.epoch + 1, contract = r.contract, constraints = r.constraints,
       hops = r.hops, tasks_left = r.tasks_left
-      ${found('cases', REF)} AND ${AT_EPOCH}`,
+      WHERE ${same(REF, 'c', 'r')} AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
 )}
 ${change(
   'close_case',
   `${REF} closed_at ${GUARD}`,
-  `UPDATE holdfast.cases SET status = 'closed', closed_at = r.closed_at
-      ${found('cases', REF)} AND ${AT_EPOCH}`,
+  `UPDATE holdfast.cases c SET status = 'closed', closed_at = r.closed_at
+      WHERE ${same(REF, 'c', 'r')} AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
 )}
-${change('add_task', TASK, insert('tasks', TASK))}
+${add('add_task', TASK, insert('tasks', TASK))}
 ${change(
   'save_task',
   'tenant id peer state version status_at task',
-  `UPDATE holdfast.tasks SET state = r.state, version = r.version, status_at = r.status_at, task = r.task
-      ${found('tasks', 'tenant id')} AND tasks.peer = r.peer AND tasks.version = r.version - 1
-        AND tasks.handoff_id IS NULL`,
+  `UPDATE holdfast.tasks t SET state = r.state, version = r.version, status_at = r.status_at, task = r.task
+      WHERE ${same('tenant id', 't', 'r')} AND t.peer IS NOT DISTINCT FROM r.peer AND t.version = r.version - 1 AND t.handoff_id IS NULL`,
   'HL002',
 )}
-${change('add_decision', DECISION, insert('decisions', DECISION))}
+${add('add_decision', DECISION, insert('decisions', DECISION))}
 ${change(
   'set_offer',
   `${KEY} from state code closed_at receipt receipt_key`,
-  `UPDATE holdfast.offers SET state = r.state, code = r.code, closed_at = r.closed_at, receipt = r.receipt,
-      receipt_key = r.receipt_key
-      ${found('offers', KEY)} AND offers.state = r."from"`,
+  `UPDATE holdfast.offers o SET state = r.state, code = r.code, closed_at = r.closed_at, receipt = r.receipt,
+      receipt_key = r.receipt_key WHERE ${same(KEY, 'o', 'r')} AND o.state IS NOT DISTINCT FROM r."from"`,
 )}
 ${change(
   'supersede_work',
   `${REF} id state result settled_at`,
-  `UPDATE holdfast.work_items SET state = r.state, result = r.result, settled_at = r.settled_at
-      ${found('work_items', 'tenant id')} AND ${ITEM}`,
+  `UPDATE holdfast.work_items w SET state = r.state, result = r.result, settled_at = r.settled_at
+      WHERE ${ITEM}`,
 )}
 ${change(
   'settle_work',
   `${REF} id state result settled_at ${GUARD}`,
-  `UPDATE holdfast.work_items SET state = r.state, result = r.result, settled_at = r.settled_at
-      ${found('work_items', 'tenant id')} AND ${ITEM} AND ${FENCE}`,
+  `UPDATE holdfast.work_items w SET state = r.state, result = r.result, settled_at = r.settled_at
+      WHERE ${ITEM} AND ${FENCE}`,
 )}
-${change('add_work', `${WORK} ${GUARD}`, insert('work_items', WORK, `WHERE ${FENCE}`))}
-${change('add_offer', `${OFFER} ${GUARD}`, insert('offers', OFFER, `WHERE ${FENCE}`))}
-${change('add_note', `${NOTE} ${GUARD}`, insert('notes', NOTE, `WHERE ${FENCE}`))}
-${change('start_effect', `${EFFECT} ${GUARD}`, insert('effects', EFFECT, `WHERE ${FENCE}`))}
+${add('add_work', `${WORK} ${GUARD}`, insert('work_items', WORK, `WHERE ${FENCE}`))}
+${add('add_offer', `${OFFER} ${GUARD}`, insert('offers', OFFER, `WHERE ${FENCE}`))}
+${add('add_note', `${NOTE} ${GUARD}`, insert('notes', NOTE, `WHERE ${FENCE}`))}
+${add('start_effect', `${EFFECT} ${GUARD}`, insert('effects', EFFECT, `WHERE ${FENCE}`))}
 ${change(
   'restart_effect',
   `${EFFECT} ${GUARD}`,
-  `UPDATE holdfast.effects SET operation = r.operation, amount = r.amount, currency = r.currency, epoch = r.epoch,
+  `UPDATE holdfast.effects e SET operation = r.operation, amount = r.amount, currency = r.currency, epoch = r.epoch,
       owner = r.owner, state = 'started', started_at = r.started_at, started_seq = r.started_seq, limit_at = r.limit_at,
       settled_at = NULL, outcome = NULL
-      ${found('effects', `${REF} key`)} AND effects.state = 'failed' AND ${FENCE}`,
+      WHERE ${same(`${REF} key`, 'e', 'r')} AND e.state = 'failed' AND ${FENCE}`,
 )}
 ${change(
   'settle_effect',
   `${EFFECT} ${GUARD}`,
-  `UPDATE holdfast.effects SET state = r.state, settled_at = r.settled_at, outcome = r.outcome
-      ${found('effects', `${REF} key`)} AND effects.state IN ('started', 'unknown') AND ${FENCE}`,
+  `UPDATE holdfast.effects e SET state = r.state, settled_at = r.settled_at, outcome = r.outcome
+      WHERE ${same(`${REF} key`, 'e', 'r')} AND (e.state || '') IN ('started', 'unknown') AND ${FENCE}`,
 )}
   IF batch ? 'keep_lease' THEN
     DELETE FROM holdfast.holders WHERE holder IN (
       SELECT h.holder FROM holdfast.holders h WHERE h.until <= instant FOR UPDATE SKIP LOCKED);
   END IF;
-${change(
+${add(
   'keep_lease',
   'holder until',
   `${insert('holders', 'holder until')} ON CONFLICT (holder) DO UPDATE SET until = excluded.until`,
@@ -185,7 +187,7 @@ ${change(
   IF batch ? 'end_lease' THEN
     DELETE FROM holdfast.holders h USING ${rows('end_lease', 'n holder')} WHERE n = ANY (go) AND h.holder = r.holder;
   END IF;
-${change(
+${add(
   'claim',
   'tenant what id holder',
   `${insert('claims', 'tenant what id holder')} ON CONFLICT (tenant, what, id) DO UPDATE SET holder = excluded.holder
@@ -207,11 +209,11 @@ ${change(
       SELECT ${quoted(REF, 'r.')}, r.seq, r.entry, r.prev_hash, r.hash, r.commit_id
       FROM ${rows('audit', `n ${REF} seq entry prev_hash hash commit_id`)} WHERE n = ANY (go) ORDER BY n, seq;
   END IF;
-${change('first_head', `${REF} seq hash`, insert('audit_heads', `${REF} seq hash`))}
+${add('first_head', `${REF} seq hash`, insert('audit_heads', `${REF} seq hash`))}
 ${change(
   'next_head',
   `${REF} seq hash`,
-  `UPDATE holdfast.audit_heads SET seq = r.seq, hash = r.hash ${found('audit_heads', REF)}`,
+  `UPDATE holdfast.audit_heads h SET seq = r.seq, hash = r.hash WHERE ${same(REF, 'h', 'r')}`,
 )}
 END $$;
 
