@@ -107,6 +107,7 @@ export default {
         path: packages(
           '@a2a-js/sdk',
           'better-sqlite3',
+          'pg',
           'express',
           'hono',
           '@hono/node-server',
@@ -127,7 +128,7 @@ export default {
       { path: packages('@a2a-js/sdk') },
     ),
     forbid(
-      'sqlite-in-storage',
+      'database-in-storage',
       'Only storage speaks to a database.',
       {
         path: '^src/',

@@ -37,7 +37,7 @@ const CASES: readonly (readonly [file: string, source: string, rule: string | nu
   ['src/handoff/io.ts', "import { readFileSync } from 'node:fs';\nexport { readFileSync };", 'domain-no-io'],
   ['src/handoff/http.ts', "import { request } from 'undici';\nexport { request };", 'domain-no-adapters'],
   ['src/node/sdk.ts', "import type { Task } from '@a2a-js/sdk';\nexport type T = Task;", 'sdk-in-transport'],
-  ['src/node/sql.ts', "import Database from 'better-sqlite3';\nexport { Database };", 'sqlite-in-storage'],
+  ['src/node/sql.ts', "import Database from 'better-sqlite3';\nexport { Database };", 'database-in-storage'],
   ['src/demo/index.ts', "export { open } from '../storage/index.js';", 'node-picks-storage'],
   ['src/ledger/envelope.ts', "export type { Envelope } from '../envelope/index.js';", 'ledger-is-opaque'],
   ['src/prove/index.ts', "export type { Id } from '../ledger/index.js';", 'prove-by-the-wire'],

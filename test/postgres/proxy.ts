@@ -7,6 +7,8 @@ export interface PostgresProxy {
   readonly trips: number;
   /** The next answer to a request that holds this text is lost, with its connection, after the server has given it. */
   loseAnswerTo(text: string): void;
+  /** The next request that holds this text is lost, with its connection, before the server has any of it. */
+  loseRequest(text: string): void;
   /** Where connections go from now on; those that stand are cut. */
   lead(port: number): void;
   close(): Promise<void>;
@@ -17,7 +19,12 @@ const WAITS = new Set(['S'.charCodeAt(0), 'Q'.charCodeAt(0)]);
 
 export async function startProxy(url: string): Promise<PostgresProxy> {
   const target = new URL(url);
-  const state = { port: Number(target.port), trips: 0, lost: null as string | null };
+  const state = {
+    port: Number(target.port),
+    trips: 0,
+    lost: null as string | null,
+    cut: null as string | null,
+  };
   const pairs = new Set<readonly [Socket, Socket]>();
 
   const server = createServer((client) => {
@@ -35,6 +42,11 @@ export async function startProxy(url: string): Promise<PostgresProxy> {
       // The startup message has no type.
       if (first) first = false;
       else state.trips += countWaits(bytes);
+      if (state.cut !== null && bytes.includes(state.cut)) {
+        state.cut = null;
+        cut();
+        return;
+      }
       if (state.lost !== null && bytes.includes(state.lost)) {
         losing = true;
         state.lost = null;
@@ -59,6 +71,9 @@ export async function startProxy(url: string): Promise<PostgresProxy> {
     },
     loseAnswerTo(text) {
       state.lost = text;
+    },
+    loseRequest(text) {
+      state.cut = text;
     },
     lead(port) {
       state.port = port;

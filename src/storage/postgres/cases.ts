@@ -5,7 +5,7 @@ import { type Ask, listOf } from './keys.js';
 
 const BY_ID = {
   name: 'cases by id',
-  text: 'SELECT * FROM holdfast.cases WHERE tenant = $1 AND case_id = $2 ORDER BY ord',
+  text: 'SELECT * FROM holdfast.cases WHERE ARRAY[tenant, case_id] = ARRAY[$1, $2]::text[] ORDER BY ord',
 };
 
 export const caseTable = (ask: Ask) => ({

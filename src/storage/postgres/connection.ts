@@ -72,8 +72,6 @@ export function openConnections(options: ConnectionOptions): Connections {
       ...config,
       max: connections,
       idleTimeoutMillis: 60_000,
-      // A plan that was made while the tables were small lives as long as its connection.
-      maxLifetimeSeconds: 120,
       verify,
     });
     // A connection that breaks while idle is the pool's to drop; while lent, the statement it carries fails. Neither is more than that.

@@ -7,13 +7,22 @@ const ORD = 'ord BIGINT GENERATED ALWAYS AS IDENTITY';
 const differ = (...columns: string[]) =>
   columns.map((column) => `NEW.${column} IS DISTINCT FROM OLD.${column}`).join(' OR ');
 
-/** Refuses what `when` tells of, where a look at the row itself is enough. */
-const refuse = (name: string, event: string, table: string, message: string, when = '') => `
-CREATE TRIGGER ${name} BEFORE ${event} ON holdfast.${table} FOR EACH ROW ${when === '' ? '' : `WHEN (${when})`}
-  EXECUTE FUNCTION holdfast.refuse('${message}');`;
+/**
+ * Refuses what `when` tells of, where a look at the row itself is enough. The condition is inside the function, which keeps it compiled;
+ * a trigger's own is read anew by every statement.
+ */
+const refuse = (name: string, event: string, table: string, message: string, when = 'true') => `
+CREATE FUNCTION holdfast.${name}() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ${when} THEN
+    RAISE EXCEPTION '${message}' USING ERRCODE = 'HL001';
+  END IF;
+  RETURN coalesce(NEW, OLD);
+END $$;
+CREATE TRIGGER ${name} BEFORE ${event} ON holdfast.${table} FOR EACH ROW EXECUTE FUNCTION holdfast.${name}();`;
 
 /** Rows of history stay, and so does the table. */
-const keep = (table: string, message: string, when = '') => `
+const keep = (table: string, message: string, when = 'true') => `
 ${refuse(`${table}_kept`, 'DELETE', table, message, when)}
 CREATE TRIGGER ${table}_not_emptied BEFORE TRUNCATE ON holdfast.${table}
   EXECUTE FUNCTION holdfast.refuse('${message}');`;
@@ -24,8 +33,8 @@ const TERMINAL = `OLD.state IN
 /**
  * The invariants hold here too, so that a fault in our own code, or a hand with a SQL shell, meets them:
  * H1 and H2 by `cases_move`, H4 by the keys of decisions and work items, H5 by the key of effects, H8 by `audit_next`.
- * Keys begin with the tenant; other indexes with what tells most, so that a plan made while the tables were empty cannot choose one of
- * them where the key is meant.
+ * A plan that was made while a table was empty takes any index in which a column of its condition stands. So a column of a key stands in
+ * no other index but those of open rows, which only who asks for open rows can use, and inside expressions.
  * `audit_heads` is the version of everything the ledger holds on a case: whoever changes a case holds its head.
  */
 export const sql = `
@@ -62,8 +71,8 @@ CREATE TABLE holdfast.cases (
   FOREIGN KEY (tenant, kind) REFERENCES holdfast.kinds (tenant, kind),
   CHECK ((status = 'closed') = (closed_at IS NOT NULL))
 );
-CREATE INDEX cases_by_id ON holdfast.cases (case_id, tenant);
-CREATE INDEX cases_by_owner ON holdfast.cases (owner, tenant, status);
+CREATE INDEX cases_by_id ON holdfast.cases ((ARRAY[tenant, case_id]));
+CREATE INDEX cases_by_owner ON holdfast.cases (owner, ord);
 
 CREATE TABLE holdfast.offers (
   tenant ${TEXT} NOT NULL,
@@ -97,9 +106,9 @@ CREATE TABLE holdfast.offers (
   CHECK (receipt IS NULL OR state = 'accepted'),
   CHECK ((receipt IS NULL) = (receipt_key IS NULL))
 );
+CREATE INDEX offers_by_case ON holdfast.offers (case_id);
 CREATE UNIQUE INDEX offers_one_open ON holdfast.offers (case_id, root, tenant)
   WHERE state IN ('intended', 'offered', 'in_doubt');
-CREATE INDEX offers_by_case ON holdfast.offers (case_id, root, tenant);
 CREATE INDEX offers_unfinished ON holdfast.offers (sender, tenant, ord)
   WHERE receipt IS NULL AND state IN ('intended', 'offered', 'in_doubt', 'accepted');
 
@@ -124,7 +133,7 @@ CREATE TABLE holdfast.decisions (
   CHECK ((verdict = 'tombstone') = (digest IS NULL)),
   CHECK (verdict <> 'accepted' OR epoch_after = epoch_before + 1)
 );
-CREATE INDEX decisions_by_case ON holdfast.decisions (case_id, root, tenant);
+CREATE INDEX decisions_by_case ON holdfast.decisions (case_id);
 CREATE UNIQUE INDEX decisions_one_per_epoch ON holdfast.decisions (case_id, root, tenant, epoch_after)
   WHERE verdict = 'accepted';
 
@@ -146,15 +155,16 @@ CREATE TABLE holdfast.work_items (
   settled_at ${TEXT},
   ${ORD},
   PRIMARY KEY (tenant, id),
-  UNIQUE (handoff_id, attempt, sender, root, tenant),
   FOREIGN KEY (tenant, root, case_id) REFERENCES holdfast.cases (tenant, root, case_id),
   FOREIGN KEY (tenant, root, sender, handoff_id, attempt)
     REFERENCES holdfast.decisions (tenant, root, sender, handoff_id, attempt),
   CHECK ((state = 'open') = (settled_at IS NULL))
 );
+CREATE UNIQUE INDEX work_items_one_each ON holdfast.work_items
+  ((ARRAY[tenant, root, sender, handoff_id, attempt::text COLLATE "C"]));
+CREATE INDEX work_items_by_case ON holdfast.work_items (case_id);
+CREATE INDEX work_items_by_owner ON holdfast.work_items (owner, state, ord);
 CREATE UNIQUE INDEX work_items_one_open ON holdfast.work_items (case_id, root, tenant) WHERE state = 'open';
-CREATE INDEX work_items_by_case ON holdfast.work_items (case_id, root, tenant);
-CREATE INDEX work_items_by_owner ON holdfast.work_items (owner, tenant, state);
 
 CREATE TABLE holdfast.notes (
   tenant ${TEXT} NOT NULL,
@@ -207,7 +217,7 @@ CREATE TABLE holdfast.tasks (
   handoff_id ${TEXT},
   PRIMARY KEY (tenant, id)
 );
-CREATE INDEX tasks_by_status ON holdfast.tasks (peer, tenant, status_at DESC, id);
+CREATE INDEX tasks_by_status ON holdfast.tasks (peer, status_at DESC);
 
 CREATE TABLE holdfast.audit (
   tenant ${TEXT} NOT NULL,
@@ -295,7 +305,7 @@ BEGIN
     OR EXISTS (SELECT 1 FROM holdfast.work_items w WHERE w.tenant = OLD.tenant AND w.root = OLD.root
       AND w.case_id = OLD.case_id AND w.state = 'open')
     OR EXISTS (SELECT 1 FROM holdfast.effects e WHERE e.tenant = OLD.tenant AND e.root = OLD.root
-      AND e.case_id = OLD.case_id AND e.state IN ('started', 'unknown'))
+      AND e.case_id = OLD.case_id AND (e.state || '') IN ('started', 'unknown'))
   THEN
     RAISE EXCEPTION 'a case with something out cannot close' USING ERRCODE = 'HL001';
   END IF;

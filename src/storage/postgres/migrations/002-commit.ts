@@ -52,23 +52,48 @@ const same = (columns: string, left: string, right: string) =>
     .join(' AND ');
 
 /**
- * True only while the case is open with this owner at this epoch: the fence, inside the statement that writes. No index holds for
- * `IS NOT DISTINCT FROM`: a plan that was made while the tables were small would look through all cases of the owner.
+ * True only while the case is open with this owner at this epoch: the fence, inside the statement that writes. A value and no
+ * condition, so that it stays a look at one row by its key: as a join it might begin with all cases, where a plan is made while they
+ * are few.
  */
-const FENCE = `EXISTS (SELECT 1 FROM holdfast.cases c WHERE ${same(REF, 'c', 'r')}
-  AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open')`;
+const FENCE = `(SELECT c.owner = r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'
+  FROM holdfast.cases c WHERE ${same(REF, 'c', 'r')})`;
+
+/** An open work item of the case, found by its id; no other index holds for `IS NOT DISTINCT FROM`. */
+const ITEM = `w.tenant = r.tenant AND w.id = r.id AND w.root IS NOT DISTINCT FROM r.root
+  AND w.case_id IS NOT DISTINCT FROM r.case_id AND w.state IS NOT DISTINCT FROM 'open'`;
+
+const failed = (list: string, code: string) =>
+  `RAISE EXCEPTION '${list}: not as it has to be' USING ERRCODE = '${code}';`;
 
 /** Makes all changes of one list in one statement; where one row is not as it has to be, none of them is made. */
-const change = (list: string, columns: string, statement: string, code = 'HL001') => `
+const add = (list: string, columns: string, statement: string, code = 'HL001') => `
   IF batch ? '${list}' THEN
     WITH r AS MATERIALIZED (SELECT * FROM ${rows(list, `n ${columns}`, STORED)} WHERE n = ANY (go) ORDER BY n),
     made AS (${statement} RETURNING 1)
     SELECT (SELECT count(*) FROM r) - (SELECT count(*) FROM made) INTO missed;
-    IF missed <> 0 THEN RAISE EXCEPTION '${list}: % not as they have to be', missed USING ERRCODE = '${code}'; END IF;
+    IF missed <> 0 THEN ${failed(list, code)} END IF;
+  END IF;`;
+
+/** Makes the changes of one list row by row, each found by its key alone; the first that is not as it has to be ends them all. */
+const change = (list: string, columns: string, statement: string, code = 'HL001') => `
+  IF batch ? '${list}' THEN
+    FOR r IN SELECT * FROM ${rows(list, `n ${columns}`, STORED)} WHERE n = ANY (go) ORDER BY n LOOP
+      ${statement};
+      IF NOT FOUND THEN ${failed(list, code)} END IF;
+    END LOOP;
   END IF;`;
 
 const insert = (table: string, columns: string, where = '') =>
   `INSERT INTO holdfast.${table} (${quoted(columns)}) SELECT ${quoted(columns, 'r.')} FROM r ${where}`;
+
+/** Whether there is such a row. An `EXISTS` may become a look at the whole table, which is kept for the other rows of the batch. */
+const there = (rows: string) => `(SELECT true FROM holdfast.${rows} LIMIT 1) IS TRUE`;
+const quarantined = (row: string) => there(`quarantines q WHERE ${same(REF, 'q', row)}`);
+
+/** Locks the row of this case, in a sub-select that is no part of the join: which row it looks for is always known before. */
+const lock = (table: string, strength: string, where = '', wait = '') =>
+  `SELECT t.* FROM holdfast.${table} t WHERE ${same(REF, 't', 'r')} ${where} LIMIT 1 FOR ${strength} OF t ${wait}`;
 
 /**
  * One call of \`holdfast.commit\` carries the commands that waited at one moment, each numbered \`n\`, as lists of the rows that it
@@ -77,82 +102,84 @@ const insert = (table: string, columns: string, where = '') =>
  */
 export const sql = `
 CREATE FUNCTION holdfast.apply(go int[], batch jsonb, clock timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
   missed bigint;
+  r record;
   instant text COLLATE "C" := to_char(clock AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 BEGIN
-${change('add_kind', 'tenant kind definition', insert('kinds', 'tenant kind definition revision').replace('r."revision"', '1'))}
+${add('add_kind', 'tenant kind definition', insert('kinds', 'tenant kind definition revision').replace('r."revision"', '1'))}
 ${change(
   'replace_kind',
   'tenant kind definition revision',
-  `UPDATE holdfast.kinds k SET definition = r.definition, revision = k.revision + 1 FROM r
+  `UPDATE holdfast.kinds k SET definition = r.definition, revision = k.revision + 1
       WHERE ${same('tenant kind revision', 'k', 'r')}`,
   'HL002',
 )}
-${change('open_case', CASE, insert('cases', CASE))}
+${add('open_case', CASE, insert('cases', CASE))}
 ${change(
   'move_case',
   `${REF} owner contract constraints hops tasks_left ${GUARD}`,
   `UPDATE holdfast.cases c SET owner = r.owner, epoch = c.epoch + 1, contract = r.contract, constraints = r.constraints,
-      hops = r.hops, tasks_left = r.tasks_left FROM r
+      hops = r.hops, tasks_left = r.tasks_left
       WHERE ${same(REF, 'c', 'r')} AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
 )}
 ${change(
   'close_case',
   `${REF} closed_at ${GUARD}`,
-  `UPDATE holdfast.cases c SET status = 'closed', closed_at = r.closed_at FROM r
+  `UPDATE holdfast.cases c SET status = 'closed', closed_at = r.closed_at
       WHERE ${same(REF, 'c', 'r')} AND c.owner IS NOT DISTINCT FROM r.guard_owner AND c.epoch = r.guard_epoch AND c.status = 'open'`,
 )}
-${change('add_task', TASK, insert('tasks', TASK))}
+${add('add_task', TASK, insert('tasks', TASK))}
 ${change(
   'save_task',
   'tenant id peer state version status_at task',
-  `UPDATE holdfast.tasks t SET state = r.state, version = r.version, status_at = r.status_at, task = r.task FROM r
+  `UPDATE holdfast.tasks t SET state = r.state, version = r.version, status_at = r.status_at, task = r.task
       WHERE ${same('tenant id', 't', 'r')} AND t.peer IS NOT DISTINCT FROM r.peer AND t.version = r.version - 1 AND t.handoff_id IS NULL`,
   'HL002',
 )}
-${change('add_decision', DECISION, insert('decisions', DECISION))}
+${add('add_decision', DECISION, insert('decisions', DECISION))}
 ${change(
   'set_offer',
   `${KEY} from state code closed_at receipt receipt_key`,
   `UPDATE holdfast.offers o SET state = r.state, code = r.code, closed_at = r.closed_at, receipt = r.receipt,
-      receipt_key = r.receipt_key FROM r WHERE ${same(KEY, 'o', 'r')} AND o.state = r."from"`,
+      receipt_key = r.receipt_key WHERE ${same(KEY, 'o', 'r')} AND o.state IS NOT DISTINCT FROM r."from"`,
 )}
 ${change(
   'supersede_work',
   `${REF} id state result settled_at`,
-  `UPDATE holdfast.work_items w SET state = r.state, result = r.result, settled_at = r.settled_at FROM r
-      WHERE ${same(`${REF} id`, 'w', 'r')} AND w.state = 'open'`,
+  `UPDATE holdfast.work_items w SET state = r.state, result = r.result, settled_at = r.settled_at
+      WHERE ${ITEM}`,
 )}
 ${change(
   'settle_work',
   `${REF} id state result settled_at ${GUARD}`,
-  `UPDATE holdfast.work_items w SET state = r.state, result = r.result, settled_at = r.settled_at FROM r
-      WHERE ${same(`${REF} id`, 'w', 'r')} AND w.state = 'open' AND ${FENCE}`,
+  `UPDATE holdfast.work_items w SET state = r.state, result = r.result, settled_at = r.settled_at
+      WHERE ${ITEM} AND ${FENCE}`,
 )}
-${change('add_work', `${WORK} ${GUARD}`, insert('work_items', WORK, `WHERE ${FENCE}`))}
-${change('add_offer', `${OFFER} ${GUARD}`, insert('offers', OFFER, `WHERE ${FENCE}`))}
-${change('add_note', `${NOTE} ${GUARD}`, insert('notes', NOTE, `WHERE ${FENCE}`))}
-${change('start_effect', `${EFFECT} ${GUARD}`, insert('effects', EFFECT, `WHERE ${FENCE}`))}
+${add('add_work', `${WORK} ${GUARD}`, insert('work_items', WORK, `WHERE ${FENCE}`))}
+${add('add_offer', `${OFFER} ${GUARD}`, insert('offers', OFFER, `WHERE ${FENCE}`))}
+${add('add_note', `${NOTE} ${GUARD}`, insert('notes', NOTE, `WHERE ${FENCE}`))}
+${add('start_effect', `${EFFECT} ${GUARD}`, insert('effects', EFFECT, `WHERE ${FENCE}`))}
 ${change(
   'restart_effect',
   `${EFFECT} ${GUARD}`,
   `UPDATE holdfast.effects e SET operation = r.operation, amount = r.amount, currency = r.currency, epoch = r.epoch,
       owner = r.owner, state = 'started', started_at = r.started_at, started_seq = r.started_seq, limit_at = r.limit_at,
-      settled_at = NULL, outcome = NULL FROM r
+      settled_at = NULL, outcome = NULL
       WHERE ${same(`${REF} key`, 'e', 'r')} AND e.state = 'failed' AND ${FENCE}`,
 )}
 ${change(
   'settle_effect',
   `${EFFECT} ${GUARD}`,
-  `UPDATE holdfast.effects e SET state = r.state, settled_at = r.settled_at, outcome = r.outcome FROM r
-      WHERE ${same(`${REF} key`, 'e', 'r')} AND e.state IN ('started', 'unknown') AND ${FENCE}`,
+  `UPDATE holdfast.effects e SET state = r.state, settled_at = r.settled_at, outcome = r.outcome
+      WHERE ${same(`${REF} key`, 'e', 'r')} AND (e.state || '') IN ('started', 'unknown') AND ${FENCE}`,
 )}
   IF batch ? 'keep_lease' THEN
     DELETE FROM holdfast.holders WHERE holder IN (
       SELECT h.holder FROM holdfast.holders h WHERE h.until <= instant FOR UPDATE SKIP LOCKED);
   END IF;
-${change(
+${add(
   'keep_lease',
   'holder until',
   `${insert('holders', 'holder until')} ON CONFLICT (holder) DO UPDATE SET until = excluded.until`,
@@ -160,7 +187,7 @@ ${change(
   IF batch ? 'end_lease' THEN
     DELETE FROM holdfast.holders h USING ${rows('end_lease', 'n holder')} WHERE n = ANY (go) AND h.holder = r.holder;
   END IF;
-${change(
+${add(
   'claim',
   'tenant what id holder',
   `${insert('claims', 'tenant what id holder')} ON CONFLICT (tenant, what, id) DO UPDATE SET holder = excluded.holder
@@ -182,11 +209,11 @@ ${change(
       SELECT ${quoted(REF, 'r.')}, r.seq, r.entry, r.prev_hash, r.hash, r.commit_id
       FROM ${rows('audit', `n ${REF} seq entry prev_hash hash commit_id`)} WHERE n = ANY (go) ORDER BY n, seq;
   END IF;
-${change('first_head', `${REF} seq hash`, insert('audit_heads', `${REF} seq hash`))}
+${add('first_head', `${REF} seq hash`, insert('audit_heads', `${REF} seq hash`))}
 ${change(
   'next_head',
   `${REF} seq hash`,
-  `UPDATE holdfast.audit_heads h SET seq = r.seq, hash = r.hash FROM r WHERE ${same(REF, 'h', 'r')}`,
+  `UPDATE holdfast.audit_heads h SET seq = r.seq, hash = r.hash WHERE ${same(REF, 'h', 'r')}`,
 )}
 END $$;
 
@@ -221,38 +248,44 @@ CREATE FUNCTION holdfast.commit(given timestamptz, patient boolean, batch jsonb)
 RETURNS TABLE (n int, status text, detail text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
-SET plan_cache_mode = force_generic_plan AS $$
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
 #variable_conflict use_column
 DECLARE
   clock timestamptz := coalesce(given, clock_timestamp());
-  held int[]; held_seq bigint[]; held_hash text[]; unmoved int[]; go int[]; one record;
+  held_seq bigint[]; held_hash text[]; unmoved boolean[]; go int[]; one record;
 BEGIN
+  -- Each by its place in the batch, and NULL where it is not to be had.
   IF patient THEN
-    SELECT array_agg(s.n), array_agg(s.seq), array_agg(s.hash) INTO held, held_seq, held_hash FROM (
-      SELECT r.n, h.seq, h.hash FROM ${rows('heads', `n ${REF}`)}, holdfast.audit_heads h WHERE ${same(REF, 'h', 'r')}
-      ORDER BY h.tenant, h.root, h.case_id FOR UPDATE OF h) s;
-    PERFORM 1 FROM ${rows('heads', `n ${REF} moves`)}, holdfast.cases c WHERE r.moves AND ${same(REF, 'c', 'r')}
-      ORDER BY c.tenant, c.root, c.case_id FOR NO KEY UPDATE OF c;
+    SELECT array_agg(h.seq ORDER BY r.n), array_agg(h.hash ORDER BY r.n) INTO held_seq, held_hash
+      FROM (SELECT * FROM ${rows('heads', `n ${REF}`)} ORDER BY tenant, root, case_id) r
+      LEFT JOIN LATERAL (${lock('audit_heads', 'UPDATE')}) h ON true;
+    SELECT array_agg(c.tenant IS NOT NULL ORDER BY r.n) INTO unmoved
+      FROM (SELECT * FROM ${rows('heads', `n ${REF} moves`)} ORDER BY tenant, root, case_id) r
+      LEFT JOIN LATERAL (${lock('cases', 'NO KEY UPDATE', 'AND r.moves')}) c ON true;
   ELSE
-    SELECT array_agg(s.n), array_agg(s.seq), array_agg(s.hash) INTO held, held_seq, held_hash FROM (
-      SELECT r.n, h.seq, h.hash FROM ${rows('heads', `n ${REF}`)}, holdfast.audit_heads h WHERE ${same(REF, 'h', 'r')}
-      FOR UPDATE OF h SKIP LOCKED) s;
-    SELECT array_agg(s.n) INTO unmoved FROM (
-      SELECT r.n FROM ${rows('heads', `n ${REF} moves`)}, holdfast.cases c WHERE r.moves AND ${same(REF, 'c', 'r')}
-      FOR NO KEY UPDATE OF c SKIP LOCKED) s;
+    SELECT array_agg(h.seq ORDER BY r.n), array_agg(h.hash ORDER BY r.n) INTO held_seq, held_hash
+      FROM ${rows('heads', `n ${REF}`)}
+      LEFT JOIN LATERAL (${lock('audit_heads', 'UPDATE', '', 'SKIP LOCKED')}) h ON true;
+    SELECT array_agg(c.tenant IS NOT NULL ORDER BY r.n) INTO unmoved
+      FROM ${rows('heads', `n ${REF} moves`)}
+      LEFT JOIN LATERAL (${lock('cases', 'NO KEY UPDATE', 'AND r.moves', 'SKIP LOCKED')}) c ON true;
   END IF;
   FOR one IN
-    SELECT r.*, t.seq AS found_seq, t.hash AS found_hash,
-      EXISTS (SELECT 1 FROM holdfast.audit_heads h WHERE ${same(REF, 'h', 'r')}) AS known
+    SELECT r.*, held_seq[r.n + 1] AS found_seq, held_hash[r.n + 1] AS found_hash,
+      held_seq[r.n + 1] IS NULL AND ${there(`audit_heads h WHERE ${same(REF, 'h', 'r')}`)} AS locked,
+      r.accept_by < clock
+        OR ${quarantined('r')}
+        OR r.revision IS NOT NULL AND NOT ${there('kinds k WHERE k.tenant = r.tenant AND k.kind = r.kind AND k.revision = r.revision')}
+        OR r.moves AND ${there(`effects e WHERE ${same(REF, 'e', 'r')}
+          AND (e.state || '') = 'started' AND e.limit_at::timestamptz > clock`)} AS refused
     FROM ${rows('heads', `n ${REF} seq hash commit_id accept_by kind revision moves`)}
-    LEFT JOIN unnest(held, held_seq, held_hash) AS t(n, seq, hash) ON t.n = r.n
   LOOP
     n := one.n;
     detail := NULL;
     status := NULL;
     IF one.commit_id IS NULL THEN
       go := go || n;
-    ELSIF one.known AND one.found_seq IS NULL THEN
+    ELSIF one.locked THEN
       status := 'locked';
     ELSIF one.seq <> coalesce(one.found_seq, 0) OR one.hash <> coalesce(one.found_hash, '') THEN
       status := 'stale';
@@ -263,15 +296,9 @@ BEGIN
         UPDATE holdfast.audit_heads h SET seq = h.seq WHERE ${same(REF, 'h', 'one')};
         status := 'already';
       END IF;
-    ELSIF one.accept_by < clock
-      OR EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE ${same(REF, 'q', 'one')})
-      OR one.revision IS NOT NULL AND NOT EXISTS (SELECT 1 FROM holdfast.kinds k
-        WHERE k.tenant = one.tenant AND k.kind = one.kind AND k.revision = one.revision)
-      OR one.moves AND EXISTS (SELECT 1 FROM holdfast.effects e WHERE ${same(REF, 'e', 'one')}
-        AND e.state = 'started' AND e.limit_at::timestamptz > clock)
-    THEN
+    ELSIF one.refused THEN
       status := 'stale';
-    ELSIF one.moves AND NOT patient AND NOT coalesce(n = ANY (unmoved), false) THEN
+    ELSIF one.moves AND NOT patient AND NOT unmoved[n + 1] THEN
       status := 'locked';
     ELSE
       go := go || n;
@@ -291,35 +318,34 @@ RETURNS TABLE (n int, clock text, seq bigint, hash text, quarantined boolean, of
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET enable_material = off
-SET plan_cache_mode = force_generic_plan AS $$
+SET plan_cache_mode = force_generic_plan SET jit = off AS $$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY SELECT r.n, to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
     h.seq, h.hash,
-    EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE ${same(REF, 'q', 'r')}),
-    (SELECT EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE ${same(REF, 'q', 'o')})
-      FROM holdfast.offers o WHERE ${same(KEY, 'o', 'r')}),
-    (SELECT EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE ${same(REF, 'q', 'd')})
-      FROM holdfast.decisions d WHERE ${same(KEY, 'd', 'r')}),
-    EXISTS (SELECT 1 FROM holdfast.quarantines q WHERE q.tenant = r.tenant AND q.root = r.other_root
-      AND q.case_id = r.other_case_id),
+    ${quarantined('r')},
+    ${quarantined('o')},
+    ${quarantined('d')},
+    ${there('quarantines q WHERE q.tenant = r.tenant AND q.root = r.other_root AND q.case_id = r.other_case_id')},
     (SELECT h.until FROM holdfast.holders h WHERE h.holder = r.holder),
     k.definition, k.revision,
     CASE WHEN c.tenant IS NOT NULL THEN row_to_json(c) END,
-    (SELECT row_to_json(o) FROM holdfast.offers o WHERE ${same(REF, 'o', 'r')}
-      AND o.state IN ('intended', 'offered', 'in_doubt')),
+    (SELECT row_to_json(p) FROM holdfast.offers p WHERE ${same(REF, 'p', 'r')}
+      AND p.state IN ('intended', 'offered', 'in_doubt')),
     (SELECT json_agg(w ORDER BY w.ord) FROM holdfast.work_items w WHERE ${same(REF, 'w', 'r')} AND w.state = 'open'),
     (SELECT json_agg(e ORDER BY e.ord) FROM holdfast.effects e WHERE ${same(REF, 'e', 'r')}),
-    (SELECT row_to_json(o) FROM holdfast.offers o WHERE ${same(KEY, 'o', 'r')}),
-    (SELECT row_to_json(d) FROM holdfast.decisions d WHERE ${same(KEY, 'd', 'r')}),
+    CASE WHEN o.tenant IS NOT NULL THEN row_to_json(o) END,
+    CASE WHEN d.tenant IS NOT NULL THEN row_to_json(d) END,
     greatest(
-      (SELECT max(o.attempt) FROM holdfast.offers o WHERE ${same('tenant root sender handoff_id', 'o', 'r')}),
-      (SELECT max(d.attempt) FROM holdfast.decisions d WHERE ${same('tenant root sender handoff_id', 'd', 'r')})),
+      (SELECT max(p.attempt) FROM holdfast.offers p WHERE ${same('tenant root sender handoff_id', 'p', 'r')}),
+      (SELECT max(p.attempt) FROM holdfast.decisions p WHERE ${same('tenant root sender handoff_id', 'p', 'r')})),
     (SELECT row_to_json(w) FROM holdfast.work_items w WHERE w.tenant = r.tenant AND w.id = r.work_id),
     (SELECT row_to_json(t) FROM holdfast.tasks t WHERE t.tenant = r.tenant AND t.id = r.task_id)
   FROM ${rows('asked', `n ${REF} sender handoff_id attempt kind work_id task_id other_root other_case_id holder`)}
   LEFT JOIN holdfast.cases c ON ${same(REF, 'c', 'r')}
   LEFT JOIN holdfast.audit_heads h ON ${same(REF, 'h', 'r')}
+  LEFT JOIN holdfast.offers o ON ${same(KEY, 'o', 'r')}
+  LEFT JOIN holdfast.decisions d ON ${same(KEY, 'd', 'r')}
   LEFT JOIN holdfast.kinds k ON k.tenant = r.tenant AND k.kind = coalesce(c.kind, r.kind);
 END $$;
 `;
