@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { join } from 'node:path';
+import { program } from './programs.js';
 
 /** What the nodes of one run have said, over all their lives. */
 export interface Told {
@@ -59,7 +59,7 @@ export class Node {
 
   /** Starts the process and waits until it listens; false where it has ended before. */
   async start(faults = 'count'): Promise<boolean> {
-    const child = fork(join(import.meta.dirname, 'agent.mjs'), [this.role, ...this.args], {
+    const child = fork(program('agent'), [this.role, ...this.args], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       env: { ...process.env, HOLDFAST_FAULTS: faults },
     });
