@@ -1,3 +1,4 @@
+import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
@@ -35,7 +36,16 @@ function bundle(): void {
 
 bundle();
 
-/** The file that runs one of the programs. */
-export function program(name: 'agent' | 'contender' | 'writer'): string {
-  return join(OUT, `${name}.js`);
+/** Starts one of the programs, in which a test may arm faults. */
+export function run(
+  name: 'agent' | 'contender' | 'writer',
+  args: readonly string[],
+  faults = 'count',
+): ChildProcess {
+  return fork(join(OUT, `${name}.js`), args, {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { ...process.env, HOLDFAST_FAULTS: faults },
+    // Not those of this process: to load TypeScript costs a start four times what it costs without.
+    execArgv: [],
+  });
 }

@@ -1,10 +1,10 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js';
 import type { CaseRef } from '../../src/core/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { type AgentFolder, makeAgents } from './agents.js';
 import type { CrashDatabase } from './databases.js';
-import { program } from './programs.js';
+import { run } from './programs.js';
 
 const CALLERS = 64;
 /** As far as a case may be handed on: its chain names every agent it has passed. */

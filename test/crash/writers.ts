@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pause } from '../../src/core/index.js';
 import { seeded } from '../seeded.js';
@@ -6,7 +6,7 @@ import type { CrashDatabase } from './databases.js';
 import { judge, type Verdict } from './judge.js';
 import { nothingTold, type Told } from './node.js';
 import { leftIn } from './pair.js';
-import { program } from './programs.js';
+import { run } from './programs.js';
 import { startTarget } from './target.js';
 
 /** Processes that write at the same time, to one ledger. */
@@ -51,7 +51,7 @@ export async function killWriters(
 
   const start = async (opens: boolean, onAccepted: () => void = () => undefined): Promise<ChildProcess> => {
     const args = [database.ledger, target.url, AGENTS.triage, AGENTS.billing];
-    const child = fork(program('writer'), args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const child = run('writer', args);
     await new Promise<void>((resolve, reject) => {
       child.once('exit', () => reject(new Error('a writer ended at its start')));
       child.on('message', (message) => {
