@@ -8,7 +8,7 @@
  */
 import { FAULT_POINTS } from '../../src/faults/index.js';
 import { type CrashDatabase, postgresDatabase, sqliteDatabase } from './databases.js';
-import { synchronousFailover } from './failover.js';
+import { asynchronousFailover, synchronousFailover } from './failover.js';
 import { killNodes } from './kills.js';
 import { stops } from './stops.js';
 import { everyCrash, sweep } from './sweep.js';
@@ -150,19 +150,18 @@ async function runStops(count: number, seed: number, deadline: number): Promise<
 }
 
 async function runFailover(times: number): Promise<Summary> {
-  let cases = 0;
-  let accepted = 0;
+  const lines: string[] = [];
   const violations: string[] = [];
   for (let time = 0; time < times; time++) {
-    const result = await synchronousFailover();
-    cases += result.cases;
-    accepted += result.accepted;
-    violations.push(...result.violations);
+    const kept = await synchronousFailover();
+    const lost = await asynchronousFailover();
+    lines.push(
+      `synchronous, old primary back: ${kept.cases} cases, ${kept.accepted} accepted, ${kept.writtenByOld} entries written by the old`,
+      `asynchronous: ${lost.regressed} acknowledged and lost, ${lost.quarantined} quarantined, ${lost.after} accepted since`,
+    );
+    violations.push(...kept.violations, ...lost.violations);
   }
-  return {
-    line: `${times} synchronous failovers, old primary back each time, ${cases} cases, ${accepted} accepted`,
-    violations,
-  };
+  return { line: `${times} of each; ${lines.join('; ')}`, violations };
 }
 
 async function runThree(cases: number): Promise<Summary> {

@@ -25,10 +25,7 @@ class Contender {
     readonly agent: AgentFolder,
     peers: readonly AgentFolder[],
   ) {
-    this.#child = fork(program('contender'), [agent.dir, ...peers.map(({ url }) => url)], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: { ...process.env, HOLDFAST_FAULTS: 'count' },
-    });
+    this.#child = run('contender', [agent.dir, ...peers.map(({ url }) => url)]);
   }
 
   /** What it answers next. */
