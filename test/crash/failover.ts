@@ -8,6 +8,7 @@ import { Pair } from './pair.js';
 
 const LANES = 8;
 const LOAD_MS = 3_000;
+const PROGRESS_MS = 40_000;
 
 /** The address at which the nodes know their database, whichever server answers there. */
 class Address {
@@ -70,9 +71,11 @@ async function entriesIn(server: PostgresServer): Promise<number> {
   }
 }
 
-/** A synchronous standby takes over under load; then the old primary comes back, and the nodes are led to it. */
-export async function synchronousFailover(): Promise<FailoverResult> {
-  const primary = await startPostgres();
+/** Two nodes under load on `primary`, at an address that can be led to another server. */
+async function underLoad<T>(
+  primary: PostgresServer,
+  work: (run: { pair: Pair; address: Address; servers: PostgresServer[] }) => Promise<T>,
+): Promise<T> {
   const servers = [primary];
   const url = new URL(await primary.createDatabase('ledger'));
   const address = await Address.of(primary);
@@ -81,9 +84,21 @@ export async function synchronousFailover(): Promise<FailoverResult> {
   let pair: Pair | null = null;
   try {
     await (await open()).close();
+    pair = await Pair.make({ name: 'PostgreSQL', ledger: url.href, open, close: async () => {} });
+    return await work({ pair, address, servers });
+  } finally {
+    await pair?.close();
+    await address.close();
+    for (const server of servers.reverse()) await server.remove();
+  }
+}
+
+/** A synchronous standby takes over under load; then the old primary comes back, and the nodes are led to it. */
+export async function synchronousFailover(): Promise<FailoverResult> {
+  const primary = await startPostgres();
+  return underLoad(primary, async ({ pair, address, servers }) => {
     const standby = await primary.standby({ synchronous: true });
     servers.push(standby);
-    pair = await Pair.make({ name: 'PostgreSQL', ledger: url.href, open, close: async () => {} });
     await pair.start();
     pair.triage.order({ load: LANES });
     await sleep(LOAD_MS);
@@ -105,9 +120,78 @@ export async function synchronousFailover(): Promise<FailoverResult> {
       if (!node.alive) pair.told.violations.push(`${node.role} ended when its database changed`);
     }
     return { ...(await pair.settle()), writtenByOld };
+  });
+}
+
+export interface RegressionResult {
+  /** Cases whose acceptance was acknowledged and that the new primary does not hold as accepted. */
+  readonly regressed: number;
+  readonly quarantined: number;
+  /** Acknowledged cases handed over after the takeover. */
+  readonly after: number;
+  readonly violations: readonly string[];
+}
+
+/** A standby that has received nothing for a while takes over: what it lacks of what was acknowledged must be closed, and the rest go on. */
+export async function asynchronousFailover(): Promise<RegressionResult> {
+  const primary = await startPostgres();
+  return underLoad(primary, async ({ pair, address, servers }) => {
+    const standby = await primary.standby();
+    servers.push(standby);
+    const { told, triage } = pair;
+    await pair.start();
+    triage.order({ load: LANES });
+    await untilAccepted(told.accepted, 10);
+    // Its receiver may not come back: what it has by now is all it gets.
+    await standby.query("ALTER SYSTEM SET primary_conninfo = ''");
+    await standby.query('SELECT pg_reload_conf()');
+    await sleep(LOAD_MS / 3);
+    await untilAccepted(told.accepted, told.accepted.size + 10);
+    await primary.kill();
+    // What is told until the address leads elsewhere was committed on the old one.
+    await sleep(LOAD_MS / 10);
+    const before = new Set(told.accepted);
+    await standby.promote();
+    address.pointTo(standby);
+    await untilAccepted(told.accepted, before.size + 10);
+    for (const node of pair.nodes) {
+      if (!node.alive) told.violations.push(`${node.role} ended when its database changed`);
+      await node.stop();
+    }
+    return {
+      ...(await judgeRegression(standby, before, told.violations)),
+      after: told.accepted.size - before.size,
+    };
+  });
+}
+
+async function untilAccepted(accepted: ReadonlySet<string>, count: number): Promise<void> {
+  const deadline = Date.now() + PROGRESS_MS;
+  while (accepted.size < count) {
+    if (Date.now() > deadline) throw new Error(`only ${accepted.size} of ${count} handovers were accepted`);
+    await sleep(50);
+  }
+}
+
+async function judgeRegression(
+  server: PostgresServer,
+  acknowledged: ReadonlySet<string>,
+  violations: string[],
+): Promise<Omit<RegressionResult, 'after'>> {
+  const ledger = await openPostgresLedger({ url: server.url('ledger') });
+  try {
+    const closed = new Set((await ledger.listQuarantined('default')).map(({ ref }) => ref.caseId));
+    let regressed = 0;
+    for (const caseId of acknowledged) {
+      const [row] = await ledger.findCases('default', caseId);
+      if (row !== undefined && row.epoch >= 2) continue;
+      regressed++;
+      if (!closed.has(caseId))
+        violations.push(`${caseId}: was acknowledged, is lost, and is not quarantined`);
+    }
+    if (regressed === 0) violations.push('nothing was lost, so the run says nothing');
+    return { regressed, quarantined: closed.size, violations };
   } finally {
-    await pair?.close();
-    await address.close();
-    for (const server of servers.reverse()) await server.remove();
+    await ledger.close();
   }
 }

@@ -13,7 +13,12 @@ export interface KillsResult extends Verdict {
 }
 
 /** Kills of whole nodes at random moments under load: one of them, or both at the same moment. */
-export async function kills(database: CrashDatabase, count: number, seed: number): Promise<KillsResult> {
+export async function killNodes(
+  database: CrashDatabase,
+  count: number,
+  seed: number,
+  deadline: number,
+): Promise<KillsResult> {
   const pair = await Pair.make(database);
   const next = seeded(seed);
   const { triage, billing } = pair;
@@ -21,7 +26,7 @@ export async function kills(database: CrashDatabase, count: number, seed: number
     await pair.start();
     let done = 0;
     triage.order({ load: LANES });
-    while (done < count) {
+    while (done < count && Date.now() < deadline) {
       await sleep(next() * LONGEST_LIFE_MS);
       const drawn = next();
       const victims = drawn < 0.45 ? [billing] : drawn < 0.9 ? [triage] : [billing, triage];

@@ -1,5 +1,5 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
+import { run } from './programs.js';
 
 /** What the nodes of one run have said, over all their lives. */
 export interface Told {
@@ -59,10 +59,7 @@ export class Node {
 
   /** Starts the process and waits until it listens; false where it has ended before. */
   async start(faults = 'count'): Promise<boolean> {
-    const child = fork(join(import.meta.dirname, 'agent.mjs'), [this.role, ...this.args], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      env: { ...process.env, HOLDFAST_FAULTS: faults },
-    });
+    const child = run('agent', [this.role, ...this.args], faults);
     this.#child = child;
     this.#gone = new Promise((resolve) => child.once('exit', () => resolve()));
     const ready = new Promise<true>((resolve) => {

@@ -93,7 +93,8 @@ export class Pair {
   }
 }
 
-async function leftIn(ledger: Awaited<ReturnType<CrashDatabase['open']>>): Promise<string> {
+/** What is not finished yet; empty where all is. */
+export async function leftIn(ledger: Awaited<ReturnType<CrashDatabase['open']>>): Promise<string> {
   const offers = await ledger.listOffers('default', { open: true, limit: 1000 });
   const work = await ledger.listWork('default', { state: 'open', limit: 1000 });
   return [offers.length && `${offers.length} open offers`, work.length && `${work.length} open work items`]

@@ -6,89 +6,143 @@
  *
  * The last line is the count of violations over all modes that ran.
  */
-import { FAULT_POINTS, type FaultPoint } from '../../src/faults/index.js';
+import { FAULT_POINTS } from '../../src/faults/index.js';
 import { type CrashDatabase, postgresDatabase, sqliteDatabase } from './databases.js';
-import { synchronousFailover } from './failover.js';
-import { kills } from './kills.js';
+import { asynchronousFailover, synchronousFailover } from './failover.js';
+import { killNodes } from './kills.js';
 import { stops } from './stops.js';
-import { sweep } from './sweep.js';
+import { everyCrash, sweep } from './sweep.js';
 import { three } from './three.js';
+import { killWriters } from './writers.js';
 
 const [only, count, seedGiven] = process.argv.slice(2);
 const SEED = Number(seedGiven ?? Date.now() % 1_000_000);
+/** Of all; whatever hangs then is a failure. */
+const LIMIT_MS = 15 * 60_000;
 
 interface Summary {
   readonly line: string;
   readonly violations: readonly string[];
 }
 
-type Mode = (n: number, seed: number) => Promise<Summary>;
+/** `deadline` says when it begins nothing more; fewer than `n` by then is a violation. */
+type Mode = (n: number, seed: number, deadline: number) => Promise<Summary>;
 
-/** Each with how much of it there is by default. */
-const MODES: Readonly<Record<string, readonly [Mode, number]>> = {
-  sweep: [runSweep, 10],
-  kills: [runKills, 1_000],
-  stops: [runStops, 50],
-  failover: [runFailover, 1],
-  three: [runThree, 5],
+/** Each with how much of it there is by default, and the seconds it has for that. */
+const MODES: Readonly<Record<string, readonly [Mode, n: number, seconds: number]>> = {
+  sweep: [runSweep, 10, 330],
+  kills: [runKills, 1_000, 210],
+  stops: [runStops, 50, 120],
+  failover: [runFailover, 1, 60],
+  three: [runThree, 3, 90],
 };
 
 const DATABASES: readonly (() => Promise<CrashDatabase>)[] = [sqliteDatabase, postgresDatabase];
+/** Pairs of nodes that crash at the same time, each on its own database: a pair alone waits much of the time. */
+const PAIRS = 2;
+/** The share of kills that are of whole nodes that speak HTTP; the others are of processes that use the ledger only. */
+const NODE_SHARE = 0.2;
 
-/** On all databases at the same time. */
-async function onEach<T>(work: (database: CrashDatabase, at: number) => Promise<T>): Promise<T[]> {
-  return Promise.all(
-    DATABASES.map(async (make, at) => {
-      const database = await make();
-      try {
-        return await work(database, at);
-      } finally {
-        await database.close();
-      }
+interface Counted {
+  readonly name: string;
+  readonly violations: readonly string[];
+}
+
+async function on<T extends { readonly violations: readonly string[] }>(
+  make: () => Promise<CrashDatabase>,
+  work: (database: CrashDatabase) => Promise<T>,
+): Promise<T & Counted> {
+  const database = await make();
+  try {
+    return { name: database.name, ...(await work(database)) };
+  } finally {
+    await database.close();
+  }
+}
+
+function violationsOf(results: readonly Counted[]): string[] {
+  return results.flatMap(({ name, violations }) => violations.map((one) => `${name}: ${one}`));
+}
+
+/** In time, all that was asked for was done. */
+function shortfall(what: string, done: number, asked: number): string[] {
+  return done < asked ? [`only ${done} of ${asked} ${what} in the time there is`] : [];
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
+}
+
+async function runSweep(rounds: number, seed: number, deadline: number): Promise<Summary> {
+  const points = Object.keys(FAULT_POINTS).length;
+  const results = await Promise.all(
+    DATABASES.flatMap((make, at) => {
+      const left = everyCrash(rounds, seed + at);
+      return Array.from({ length: PAIRS }, (_, pair) =>
+        on(make, (database) => sweep(database, left, seed + 10 * at + pair, deadline)),
+      );
     }),
   );
-}
-
-async function runSweep(rounds: number, seed: number): Promise<Summary> {
-  const points = Object.keys(FAULT_POINTS) as FaultPoint[];
-  const results = await onEach(async (database, at) => ({
-    name: database.name,
-    ...(await sweep(database, rounds, seed + at)),
-  }));
-  const each = results.map(
-    ({ name, crashes, cases, accepted }) =>
-      `${name} ${crashes} crashes, ${cases} cases, ${accepted} accepted`,
-  );
+  const names = [...new Set(results.map(({ name }) => name))];
+  const each = names.map((name) => {
+    const of = results.filter((one) => one.name === name);
+    const crashes = sum(of.map((one) => one.crashes));
+    const cases = sum(of.map((one) => one.cases));
+    return {
+      name,
+      crashes,
+      line: `${name} ${crashes} crashes, ${cases} cases, ${sum(of.map((one) => one.accepted))} accepted`,
+    };
+  });
   return {
-    line: `${points.length} fault points; ${each.join('; ')}`,
-    violations: results.flatMap(({ name, violations }) => violations.map((one) => `${name}: ${one}`)),
+    line: `${points} fault points; ${each.map(({ line }) => line).join('; ')}`,
+    violations: [
+      ...violationsOf(results),
+      ...each.flatMap(({ name, crashes }) => shortfall(`crashes on ${name}`, crashes, points * rounds)),
+    ],
   };
 }
 
-/** All of them are of whole nodes that speak HTTP. */
-async function runKills(count: number, seed: number): Promise<Summary> {
-  const results = await onEach(async (database, at) => ({
-    name: database.name,
-    ...(await kills(database, Math.ceil(count / DATABASES.length), seed + 100 * at)),
-  }));
+async function runKills(count: number, seed: number, deadline: number): Promise<Summary> {
+  const nodes = Math.ceil((count * NODE_SHARE) / DATABASES.length);
+  const writers = Math.ceil(count / DATABASES.length) - nodes;
+  const results = await Promise.all(
+    DATABASES.flatMap((make, at) => [
+      on(make, async (database) => ({
+        what: 'nodes',
+        asked: nodes,
+        ...(await killNodes(database, nodes, seed + 100 * at, deadline)),
+      })),
+      on(make, async (database) => ({
+        what: 'writers without HTTP',
+        asked: writers,
+        ...(await killWriters(database, writers, seed + 100 * at + 1, deadline)),
+      })),
+    ]),
+  );
   const each = results.map(
-    (one) =>
-      `${one.name} ${one.kills} kills, ${one.cases} cases, ${one.accepted} accepted, ${one.effects} effects`,
+    ({ name, what, kills, cases, accepted, effects }) =>
+      `${name} ${kills} kills of ${what}, ${cases} cases, ${accepted} accepted, ${effects} effects`,
   );
   return {
-    line: each.join('; '),
-    violations: results.flatMap(({ name, violations }) => violations.map((one) => `${name}: ${one}`)),
+    line: `${sum(results.map(({ kills }) => kills))} kills: ${each.join('; ')}`,
+    violations: [
+      ...violationsOf(results),
+      ...results.flatMap(({ name, what, kills, asked }) =>
+        shortfall(`kills of ${what} on ${name}`, kills, asked),
+      ),
+    ],
   };
 }
 
-async function runStops(count: number, seed: number): Promise<Summary> {
+async function runStops(count: number, seed: number, deadline: number): Promise<Summary> {
   const database = await postgresDatabase();
   try {
-    const result = await stops(database, count, seed);
+    const result = await stops(database, count, seed, deadline);
     const { cases, accepted, unknown } = result;
     return {
       line: `${result.stops} immediate stops, ${cases} cases, ${accepted} accepted, ${unknown} told unknown and settled`,
-      violations: result.violations,
+      violations: [...result.violations, ...shortfall('stops', result.stops, count)],
     };
   } finally {
     await database.close();
@@ -96,19 +150,18 @@ async function runStops(count: number, seed: number): Promise<Summary> {
 }
 
 async function runFailover(times: number): Promise<Summary> {
-  let cases = 0;
-  let accepted = 0;
+  const lines: string[] = [];
   const violations: string[] = [];
   for (let time = 0; time < times; time++) {
-    const result = await synchronousFailover();
-    cases += result.cases;
-    accepted += result.accepted;
-    violations.push(...result.violations);
+    const kept = await synchronousFailover();
+    const lost = await asynchronousFailover();
+    lines.push(
+      `synchronous, old primary back: ${kept.cases} cases, ${kept.accepted} accepted, ${kept.writtenByOld} entries written by the old`,
+      `asynchronous: ${lost.regressed} acknowledged and lost, ${lost.quarantined} quarantined, ${lost.after} accepted since`,
+    );
+    violations.push(...kept.violations, ...lost.violations);
   }
-  return {
-    line: `${times} synchronous failovers, old primary back each time, ${cases} cases, ${accepted} accepted`,
-    violations,
-  };
+  return { line: `${times} of each; ${lines.join('; ')}`, violations };
 }
 
 async function runThree(cases: number): Promise<Summary> {
@@ -124,16 +177,27 @@ async function runThree(cases: number): Promise<Summary> {
   }
 }
 
+function limit(): void {
+  setTimeout(() => {
+    console.log(`VIOLATION: not done within ${LIMIT_MS / 60_000} minutes`);
+    process.exit(1);
+  }, LIMIT_MS).unref();
+}
+
 async function main(): Promise<number> {
   if (only !== undefined && !Object.hasOwn(MODES, only)) {
     console.error(`There is no mode ${only}; there are ${Object.keys(MODES).join(', ')}.`);
     return 2;
   }
+  if (count === undefined) limit();
   let violations = 0;
-  for (const [name, [mode, byDefault]] of Object.entries(MODES)) {
+  for (const [name, [mode, byDefault, limitSeconds]] of Object.entries(MODES)) {
     if (only !== undefined && only !== name) continue;
     const began = Date.now();
-    const summary = await mode(Number(count ?? byDefault), SEED);
+    const asked = Number(count ?? byDefault);
+    // Who asks for more has the time for it.
+    const deadline = began + limitSeconds * 1000 * Math.max(1, asked / byDefault);
+    const summary = await mode(asked, SEED, deadline);
     for (const violation of summary.violations.slice(0, 50)) console.log(`VIOLATION ${name}: ${violation}`);
     violations += summary.violations.length;
     const seconds = Math.round((Date.now() - began) / 1000);

@@ -16,14 +16,19 @@ export interface StopsResult extends Verdict {
 }
 
 /** Stops the database at random moments under load without letting it finish anything; the nodes live on. */
-export async function stops(database: PostgresDatabase, count: number, seed: number): Promise<StopsResult> {
+export async function stops(
+  database: PostgresDatabase,
+  count: number,
+  seed: number,
+  deadline: number,
+): Promise<StopsResult> {
   const pair = await Pair.make(database);
   const next = seeded(seed);
   try {
     await pair.start();
     pair.triage.order({ load: LANES });
     let done = 0;
-    for (; done < count; done++) {
+    for (; done < count && Date.now() < deadline; done++) {
       await sleep(SHORTEST_LIFE_MS + next() * (LONGEST_LIFE_MS - SHORTEST_LIFE_MS));
       await database.server.stop('immediate');
       await database.server.start();

@@ -41,23 +41,37 @@ export interface SweepResult extends Verdict {
   readonly crashes: number;
 }
 
+/** One crash to be: at which point, and how often there has been one. */
+export interface Crash {
+  readonly point: FaultPoint;
+  readonly round: number;
+}
+
 /** A crash at every fault point, `rounds` times each, in an order that the seed gives. */
+export function everyCrash(rounds: number, seed: number): Crash[] {
+  const next = seeded(seed);
+  const points = Object.keys(FAULT_POINTS) as FaultPoint[];
+  return Array.from({ length: rounds }, (_, round) =>
+    shuffled(points, next).map((point) => ({ point, round: round + 1 })),
+  ).flat();
+}
+
+/** Takes one crash after the other from the list, which several sweeps may share. */
 export async function sweep(
   database: CrashDatabase,
-  rounds: number,
+  left: Crash[],
   seed: number,
-  points: readonly FaultPoint[] = Object.keys(FAULT_POINTS) as FaultPoint[],
+  deadline: number,
 ): Promise<SweepResult> {
   const next = seeded(seed);
   const pair = await Pair.make(database);
   let crashes = 0;
   try {
     await pair.start();
-    for (let round = 1; round <= rounds; round++) {
-      for (const point of shuffled(points, next)) {
-        if (await crashAt(pair, point, round, next)) crashes++;
-        else pair.told.violations.push(`${point}: nobody died there in round ${round}`);
-      }
+    for (let crash = left.shift(); crash && Date.now() < deadline; crash = left.shift()) {
+      const { point, round } = crash;
+      if (await crashAt(pair, crash, next)) crashes++;
+      else pair.told.violations.push(`${point}: nobody died there in round ${round}`);
     }
     return { crashes, ...(await pair.settle()) };
   } finally {
@@ -66,7 +80,7 @@ export async function sweep(
 }
 
 /** Whether the victim died; it is up again afterwards. */
-async function crashAt(pair: Pair, point: FaultPoint, round: number, next: () => number): Promise<boolean> {
+async function crashAt(pair: Pair, { point, round }: Crash, next: () => number): Promise<boolean> {
   const { victim: role, name = 'CASE', how, when } = recipeOf(point, next);
   const victim = pair[role];
   const caseId = `${name}-${point}-${round}`;

@@ -1,10 +1,10 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
 import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js';
 import type { CaseRef } from '../../src/core/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { type AgentFolder, makeAgents } from './agents.js';
 import type { CrashDatabase } from './databases.js';
+import { run } from './programs.js';
 
 const CALLERS = 64;
 /** As far as a case may be handed on: its chain names every agent it has passed. */
@@ -25,14 +25,7 @@ class Contender {
     readonly agent: AgentFolder,
     peers: readonly AgentFolder[],
   ) {
-    this.#child = fork(
-      join(import.meta.dirname, 'contender.mjs'),
-      [agent.dir, ...peers.map(({ url }) => url)],
-      {
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-        env: { ...process.env, HOLDFAST_FAULTS: 'count' },
-      },
-    );
+    this.#child = run('contender', [agent.dir, ...peers.map(({ url }) => url)]);
   }
 
   /** What it answers next. */
