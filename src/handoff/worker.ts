@@ -93,7 +93,8 @@ export function createWorker(options: WorkerOptions): Worker {
           return;
         }
         logger.error(fields, 'work stopped; its item stays open and is tried again');
-        await pause(waitMs * (0.5 + Math.random()), stopping.signal);
+        // A signal of its own: many may wait at the same time.
+        await pause(waitMs * (0.5 + Math.random()), AbortSignal.any([stopping.signal]));
         if (stopping.signal.aborted || run.term.aborted) return;
       }
     }

@@ -74,9 +74,8 @@ export class Dispatcher {
       const found = await lease.claimOffers(tenant, BATCH);
       claimed = found.length;
       if (claimed === 0) break;
-      // What was claimed counts for this term only.
-      const stop = AbortSignal.any([signal, lease.term]);
-      for (const offer of found) void delivery.pursue(offer, stop);
+      // What was claimed counts for this term only. A signal each: many wait at the same time.
+      for (const offer of found) void delivery.pursue(offer, AbortSignal.any([signal, lease.term]));
     }
     if (work + offers > 0) logger.info({ work, offers }, 'taken up');
   }

@@ -8,6 +8,8 @@ import { Pair } from './pair.js';
 
 /** How long a node has to come by the point at which it is to die. */
 const REACH_MS = 20_000;
+/** A handover that the background took up, or that was refused for what another left, goes another way. */
+const TRIES = 3;
 
 interface Recipe {
   readonly victim: 'triage' | 'billing';
@@ -93,12 +95,13 @@ async function crashAt(pair: Pair, { point, round }: Crash, next: () => number):
     await handing;
     if (await victim.start(fault)) await dead(victim);
   } else {
-    victim.order({ arm: fault });
-    const handing = pair.triage.handOver(caseId, how);
-    if (when === 'stopping') victim.order({ stop: true });
-    await dead(victim);
-    // What the other side makes of it is settled while the next case is under way.
-    void handing;
+    for (let tries = 0; tries < TRIES && victim.alive; tries++) {
+      victim.order({ arm: fault });
+      // What the other side makes of it is settled while the next case is under way.
+      void pair.triage.handOver(tries === 0 ? caseId : `${caseId}-${tries}`, how);
+      if (when === 'stopping') victim.order({ stop: true });
+      await dead(victim);
+    }
   }
   const died = !victim.alive && victim.killedBy === 'SIGKILL';
   if (victim.alive) await victim.kill();

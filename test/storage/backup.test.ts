@@ -58,6 +58,17 @@ describe.each(['sqlite', 'postgres'] as const)('a ledger on %s', (engine) => {
     );
   });
 
+  it('is restored once where two restore it at the same time', async () => {
+    const { rows } = await backupLedger(await fullLedger(shop), path('b.jsonl'));
+    const target = await shop.newTarget(engine);
+    const both = await Promise.allSettled([1, 2].map(() => restoreLedger(target, path('b.jsonl'))));
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(both.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'already_exists' },
+    });
+    expect((await backupLedger(target, path('again.jsonl'))).rows).toEqual(rows);
+  });
+
   it('is not restored over anything', async () => {
     await backupLedger(await fullLedger(shop), path('b.jsonl'));
     const target = await shop.newTarget(engine);

@@ -1,4 +1,5 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { HoldfastError, isHoldfastError, newId, systemClock, toUtc } from '../../core/index.js';
 import { type LedgerOptions, openDatabase, openLedger } from '../open.js';
 import { isPostgresUrl, type LedgerTarget } from '../target.js';
@@ -54,17 +55,34 @@ export async function restoreLedger(
   options: LedgerOptions = {},
 ): Promise<Restored> {
   const backup = await readBackup(file);
-  const isNew = !isPostgresUrl(target) && !existsSync(target);
-  if (!isNew) await assertEmpty(target, options);
+  const restored_as = newId('inc');
+  const restoreInto = async (ledger: LedgerTarget) => {
+    await (await openLedger(ledger, options)).close();
+    await fill(ledger, file, restored_as, backup, options);
+  };
+  if (isPostgresUrl(target) || existsSync(target)) {
+    await assertEmpty(target, options);
+    await restoreInto(target);
+  } else {
+    await makeAside(target, restoreInto);
+  }
+  return { ...backup, restored_as };
+}
+
+/** Makes a file under another name and gives it its own when it is whole, unless somebody has made one under that name meanwhile. */
+async function makeAside(target: string, make: (file: string) => Promise<void>): Promise<void> {
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const aside = `${target}.${newId('new')}`;
   try {
-    await (await openLedger(target, options)).close();
-    const restored_as = newId('inc');
-    await fill(target, file, restored_as, backup, options);
-    return { ...backup, restored_as };
+    await make(aside);
+    // The last to close it has copied its log back; a file without its log would lack what is in there.
+    if (existsSync(`${aside}-wal`)) throw new HoldfastError('ledger_unavailable');
+    linkSync(aside, target);
   } catch (error) {
-    // What this command made, and only that, goes again.
-    if (isNew) for (const suffix of ['', '-wal', '-shm']) rmSync(`${target}${suffix}`, { force: true });
-    throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw new HoldfastError('already_exists', `${target} was made by somebody else meanwhile.`);
+  } finally {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${aside}${suffix}`, { force: true });
   }
 }
 
