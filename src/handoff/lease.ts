@@ -79,15 +79,16 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
       if (!doubtful) return;
     }
     logger.warn({ leaseMs }, 'the lease had run out; others may have taken over what this process worked on');
+    // First of all: what is claimed as soon as the lease has begun anew is already of the new term.
+    const old = term;
+    term = new AbortController();
+    old.abort();
     // So that nothing is held that nobody works on.
     await ledger.release(holder);
     keptAt = Number.POSITIVE_INFINITY;
     await keep();
     doubtful = false;
     owed.clear();
-    const old = term;
-    term = new AbortController();
-    old.abort();
   }
 
   /** Between the question whether a lease still runs and its renewal it can run out. */
@@ -114,6 +115,8 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
 
   async function claim<T>(attempt: () => Promise<T[]>): Promise<T[]> {
     await begin();
+    // What is claimed while all claims are given back would be given back with them.
+    await renewing?.catch(() => undefined);
     try {
       const found = await attempt();
       if (found.length > 0 || (await ledger.isAlive(holder))) return found;

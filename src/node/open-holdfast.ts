@@ -124,7 +124,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     logger,
     retryDelaysMs: CALLER_RETRIES_MS,
     backoffMs: pace.offerBackoffMs,
-    waitMs: limits.peerTimeoutMs,
+    waitMs: pace.elsewhereMs,
   });
   const sender = createSender({
     identity,

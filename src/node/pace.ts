@@ -5,6 +5,8 @@ export interface Pace {
   readonly beatMs: number;
   /** Between two looks at what nobody who lives works on. */
   readonly sweepMs: number;
+  /** How long a caller waits for the outcome of what another process of the agent was quicker to take up. */
+  readonly elsewhereMs: number;
   /** Waits before an open offer is sent again in the background: from, growing, to. */
   readonly offerBackoffMs: readonly [first: number, last: number];
   /** Waits before a handler that threw is run again; then its item is parked. */
@@ -15,6 +17,7 @@ export const DEFAULT_PACE: Pace = {
   leaseMs: 15_000,
   beatMs: 5_000,
   sweepMs: 1_500,
+  elsewhereMs: 10_000,
   offerBackoffMs: [500, 30_000],
   workRetriesMs: [1_000, 5_000, 30_000, 120_000],
 };

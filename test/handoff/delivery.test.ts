@@ -254,3 +254,32 @@ describe('a lease', () => {
     await Promise.all([doubting.end(), world.lease.end()]);
   });
 });
+
+describe('[R-088] a lease that begins anew', () => {
+  it('is of its new term from the moment at which something can be claimed under it', async () => {
+    const clock = new TestClock();
+    const ledger = createMemoryLedger({ clock });
+    await ledger.putKind('acme', KIND);
+    let atOnce: AbortSignal | null = null;
+    const late: Pick<LedgerStore, 'heartbeat'> = {
+      async heartbeat(holder, leaseMs) {
+        await ledger.heartbeat(holder, leaseMs);
+        // Another of this process looks for work before the one that renews hears of it.
+        atOnce = lease.term;
+      },
+    };
+    const options = { agent: TRIAGE, logger: silentLogger, leaseMs: 1_000, beatMs: 60_000 };
+    const lease = createLease({ ledger: { ...ledger, ...late }, ...options });
+    await lease.begin();
+    const before = lease.term;
+    await openCase(ledger, 'CASE-1');
+    await offered(ledger, clock);
+    clock.advance(1_000);
+
+    expect(await lease.claimOffers('acme', 10)).toHaveLength(1);
+    expect(before.aborted).toBe(true);
+    expect(atOnce).toBe(lease.term);
+    expect(lease.term.aborted).toBe(false);
+    await lease.end();
+  });
+});

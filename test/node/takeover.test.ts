@@ -10,7 +10,13 @@ import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
 
 /** Runs what is in `dist/`; `npm test` builds first. */
 const DOOMED = join(import.meta.dirname, 'doomed.mjs');
-const PACE = { leaseMs: 1_500, beatMs: 300, sweepMs: 100, offerBackoffMs: [50, 200] } as const;
+const PACE = {
+  leaseMs: 1_500,
+  beatMs: 300,
+  sweepMs: 100,
+  elsewhereMs: 1_000,
+  offerBackoffMs: [50, 200],
+} as const;
 const LIMIT_MS = 60_000;
 const WAIT = { timeout: 20_000, interval: 50 };
 
