@@ -43,7 +43,7 @@ export {
   SHA256_PATTERN,
   SKILL_PATTERN,
 } from './patterns.js';
-export { pause } from './pause.js';
+export { pause, pauseAbout } from './pause.js';
 export { parseStrictJson } from './strict-json.js';
 export { tidy } from './text.js';
 export { isWithin, parseUtc, UTC_PATTERN } from './time.js';

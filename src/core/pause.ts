@@ -11,3 +11,8 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', end);
   });
 }
+
+/** Between half as long and half as long again, so that those who were in each other's way are not once more. */
+export function pauseAbout(ms: number, signal?: AbortSignal): Promise<void> {
+  return pause(ms * (0.5 + Math.random()), signal);
+}

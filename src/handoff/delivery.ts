@@ -6,6 +6,7 @@ import {
   HoldfastError,
   isHoldfastError,
   pause,
+  pauseAbout,
 } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
 import { claimIdOf, type OfferRow } from '../ledger/index.js';
@@ -94,7 +95,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (result.state !== 'open') return result;
       const delayMs = canRetry(result.problem) ? options.retryDelaysMs[tries] : undefined;
       if (delayMs === undefined) return result;
-      await pause(delayMs * (0.5 + Math.random()));
+      await pauseAbout(delayMs);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Contract } from '../contract/index.js';
-import { isHoldfastError, type Logger, pause } from '../core/index.js';
+import { isHoldfastError, type Logger, pauseAbout } from '../core/index.js';
 import { type EnvelopeRegistry, readStoredEnvelope } from '../envelope/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
@@ -94,7 +94,7 @@ export function createWorker(options: WorkerOptions): Worker {
         }
         logger.error(fields, 'work stopped; its item stays open and is tried again');
         // A signal of its own: many may wait at the same time.
-        await pause(waitMs * (0.5 + Math.random()), AbortSignal.any([stopping.signal]));
+        await pauseAbout(waitMs, AbortSignal.any([stopping.signal]));
         if (stopping.signal.aborted || run.term.aborted) return;
       }
     }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { run } from '../cli/support.js';
 
@@ -16,4 +16,14 @@ it('names in the README every variant of the demo', async () => {
   const named = rows.flatMap(([, names = '']) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   const { err } = await run('demo', 'triage', '--variant', 'none');
   expect(err).toContain(`there are ${named.join(', ')}.`);
+});
+
+it('has no page on which two versions still stand side by side', () => {
+  const pages = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.md'),
+  );
+  expect(pages.length).toBeGreaterThan(10);
+  for (const page of ['README.md', 'CONTRIBUTING.md', ...pages.map((name) => `docs/${name}`)]) {
+    expect(readFileSync(page, 'utf8'), page).not.toMatch(/^(?:<{7}|={7}|>{7})(?: |$)/m);
+  }
 });

@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import { HoldfastError } from '../../core/index.js';
+import { HoldfastError, pauseAbout } from '../../core/index.js';
 import { batcher } from './batches.js';
 import { batchOf, type Command } from './changes.js';
 import type { Connections, Session } from './connection.js';
@@ -56,7 +55,7 @@ export function committer(connections: Connections, options: CommitOptions) {
   const settle = async (command: Command, cause: unknown): Promise<Outcome> => {
     const deadline = performance.now() + settleMs;
     let conflicts = 0;
-    for (; performance.now() < deadline; await pause(50)) {
+    for (; performance.now() < deadline; await pauseAbout(50)) {
       try {
         const [outcome] = (await sendAlone([command])) as [Outcome];
         // What it met may be itself, which was still on its way; the next sending can see it.
@@ -82,7 +81,7 @@ export function committer(connections: Connections, options: CommitOptions) {
           // Of a batch only one command may have been in the way.
           const again = isRaced(error) || (isLockedOut(error) && sent === shared);
           if (!again || races >= RACES) throw error;
-          await pause(5 * 2 ** races);
+          await pauseAbout(5 * 2 ** races);
         }
         sent = alone;
       }
@@ -96,9 +95,4 @@ export function committer(connections: Connections, options: CommitOptions) {
 
     settle,
   };
-}
-
-/** Somewhat, so that two that were in each other's way are not again. */
-export function pause(ms: number): Promise<void> {
-  return setTimeout(ms * (0.5 + Math.random()));
 }

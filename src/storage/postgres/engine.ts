@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, HoldfastError, isSameCase, toUtc } from '../../core/index.js';
+import { type Clock, HoldfastError, isSameCase, pauseAbout, toUtc } from '../../core/index.js';
 import { faultPoint } from '../../faults/index.js';
 import {
   type CommandOf,
@@ -11,7 +11,7 @@ import {
 } from '../../ledger/index.js';
 import type { Engine, LedgerReads, ReadName } from '../engine.js';
 import { type Command, commandOf } from './changes.js';
-import { committer, type Outcome, pause } from './commit.js';
+import { committer, type Outcome } from './commit.js';
 import type { Connections, Session } from './connection.js';
 import { isRaced, isRolledBack, toHoldfastError } from './errors.js';
 import { caseOf } from './keys.js';
@@ -125,7 +125,7 @@ export function postgresEngine(
   /** Judges and commits while it holds the case. */
   const pessimistic = async <N extends RuleName>(name: N, command: CommandOf<N>, scope: Scope) => {
     let last: Outcome | undefined;
-    for (let tries = 0; tries < PESSIMISTIC; tries += 1, await pause(20)) {
+    for (let tries = 0; tries < PESSIMISTIC; tries += 1, await pauseAbout(20)) {
       let sent: { ruling: Ruling<ResultOf<N>>; write: Command; slice: Slice } | undefined;
       const attempt = async (session: Session) => {
         await session.query(BEGIN);
