@@ -32,9 +32,9 @@ export interface DeliveryOptions extends ConcludeOptions {
 
 /** Brings stored offers to their end. An offer is delivered by one process at a time, which has claimed it. */
 export interface Delivery {
-  /** To be called before an offer is stored that is to be delivered: makes it certain that it can be claimed at once. */
-  prepare(): Promise<void>;
-  /** Sends a stored offer until something decides, or the caller has waited long enough. */
+  /** Whom an offer that is about to be stored is to be claimed for, in the same transaction, so that nobody else takes it up first. */
+  prepare(): Promise<string>;
+  /** Sends an offer that was stored so until something decides, or the caller has waited long enough. */
   deliver(offer: OfferRow): Promise<HandOffResult>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
@@ -68,19 +68,19 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
-  async function deliver({ key }: OfferRow): Promise<HandOffResult> {
+  async function deliverOnceMore({ key }: OfferRow): Promise<HandOffResult> {
     const isPursued = () => pursued.has(claimIdOf(key));
     // The dispatcher of this very process has it: this is one more of its tries, and it goes on afterwards.
     if (isPursued()) return attempt(key);
-    faultPoint('S3.before_claim');
-    // At the same moment, so that a ledger can commit both at once. Refused where it was decided by now: the ledger says how.
-    const marking = ledger.markOffered(key);
-    marking.catch(() => undefined);
-    if (!(await lease.claimOffer(key))) return isPursued() ? attempt(key) : outcomeElsewhere(key);
-    faultPoint('S3.after_claim');
+    if (await lease.claimOffer(key)) return deliver(key);
+    return isPursued() ? attempt(key) : outcomeElsewhere(key);
+  }
+
+  /** Of an offer that this process has claimed. */
+  async function deliver(key: AcceptanceKey): Promise<HandOffResult> {
     let decided = false;
     try {
-      const result = await tryFor(key, marking);
+      const result = await tryFor(key);
       decided = result.state !== 'open';
       return result;
     } finally {
@@ -89,9 +89,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
-  async function tryFor(key: AcceptanceKey, marking: Promise<OfferRow>): Promise<HandOffResult> {
+  async function tryFor(key: AcceptanceKey): Promise<HandOffResult> {
     for (let tries = 0; ; tries++) {
-      const result = await send(key, tries === 0 ? marking : ledger.markOffered(key));
+      const result = await send(key);
       if (result.state !== 'open') return result;
       const delayMs = canRetry(result.problem) ? options.retryDelaysMs[tries] : undefined;
       if (delayMs === undefined) return result;
@@ -114,9 +114,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
-  async function send(key: AcceptanceKey, marking: Promise<OfferRow>): Promise<HandOffResult> {
+  async function send(key: AcceptanceKey): Promise<HandOffResult> {
     try {
-      const offer = await marking;
+      faultPoint('S3.before_mark');
+      const offer = await ledger.markOffered(key);
+      faultPoint('S3.after_mark');
       const task = await options.client.send(offer.toAgent, offer.message);
       return await concludeFromTask(offer, task, options, withdraw);
     } catch (error) {
@@ -138,7 +140,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (decided) return decided;
       if (clock.now() > new Date(offer.acceptBy)) return voidOffer(key, 'past accept_by', true);
       faultPoint('Q1.before_resend');
-      return send(key, ledger.markOffered(key));
+      return send(key);
     });
   }
 
@@ -195,7 +197,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   async function resend(key: AcceptanceKey): Promise<HandOffResult> {
     const offer = await reread(key);
-    return (await concludeFromLedger(offer, options)) ?? deliver(offer);
+    return (await concludeFromLedger(offer, options)) ?? deliverOnceMore(offer);
   }
 
   function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
@@ -221,8 +223,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   return {
-    prepare: () => lease.begin(),
-    deliver: (offer) => tracked(deliver(offer)),
+    async prepare() {
+      await lease.begin();
+      return lease.holder;
+    },
+    deliver: ({ key }) => tracked(deliver(key)),
     resend: (key) => tracked(resend(key)),
     withdraw,
     pursue: (offer, stop) => tracked(pursue(offer, stop)),

@@ -127,7 +127,7 @@ export function createSender(options: SenderOptions): Sender {
       traceparent: input.traceparent ?? newTraceparent(),
       maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
     });
-    await options.delivery.prepare();
+    const holder = await options.delivery.prepare();
     faultPoint('S2.before_commit');
     const offer = await ledger.intendOffer({
       ref: row.ref,
@@ -143,6 +143,7 @@ export function createSender(options: SenderOptions): Sender {
       effects,
       withheld: built.withheld,
       loggable: built.loggable,
+      holder,
     });
     faultPoint('S2.after_commit');
     return options.delivery.deliver(offer);

@@ -1,10 +1,9 @@
 export type * from './model.js';
 export type * from './port.js';
-export { claimIdOf } from './rules/claims.js';
 export { asOf } from './rules/effects.js';
 export { boundsOf } from './rules/facts.js';
 export { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from './rules/index.js';
-export { isOpen, isUnfinished, offerRow } from './rules/offers.js';
+export { claimIdOf, isOpen, isUnfinished, offerRow } from './rules/offers.js';
 export { judgeOwnership } from './rules/ownership.js';
 export type {
   CaseFacts,

@@ -46,6 +46,8 @@ export interface IntendOfferCommand extends OwnerWrite {
   readonly withheld: readonly Withheld[];
   /** What the contract declares loggable, for the audit. */
   readonly loggable: Readonly<Record<string, unknown>>;
+  /** The process that is to send it has claimed it from the start, if it has a lease. */
+  readonly holder?: string;
 }
 
 /** The task that carries a decision; written in the decision's transaction. */

@@ -51,9 +51,9 @@ async function deliveries(send: (close: () => Promise<void>, to: string) => Prom
     lease,
     delivery,
     sent,
-    async offer(caseId: string, toAgent = BILLING): Promise<OfferRow> {
+    async offer(caseId: string, toAgent = BILLING, holder = ''): Promise<OfferRow> {
       await openCase(ledger, caseId);
-      return offered(ledger, clock, { ref: ref(caseId), toAgent, message: caseId });
+      return offered(ledger, clock, { ref: ref(caseId), toAgent, message: caseId, holder });
     },
   };
 }
@@ -164,7 +164,8 @@ describe('a delivery for a caller', () => {
 
   it('gives the offer back when it gives up', async () => {
     const world = await deliveries(unreachable);
-    const offer = await world.offer('CASE-1');
+    const offer = await world.offer('CASE-1', BILLING, await world.delivery.prepare());
+    expect(await world.lease.claimOffers('acme', 1)).toEqual([]);
     expect(await world.delivery.deliver(offer)).toMatchObject({ state: 'open', problem: 'peer_unreachable' });
     expect(await world.lease.claimOffers('acme', 1)).toHaveLength(1);
     await world.lease.end();

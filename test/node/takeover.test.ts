@@ -110,8 +110,8 @@ async function expectFinished(holdfast: Holdfast, caseId: string): Promise<void>
 describe('another process of the agent takes over', () => {
   it.each([
     'S2.after_commit',
-    'S3.before_claim',
-    'S3.after_claim',
+    'S3.before_mark',
+    'S3.after_mark',
     'S4.before_send',
     'S5.before_read',
     'S5.after_read',

@@ -1,18 +1,13 @@
-import { type AcceptanceKey, HoldfastError, toUtc } from '../../core/index.js';
+import { HoldfastError, toUtc } from '../../core/index.js';
 import type { OfferRow, WorkItem } from '../model.js';
 import type { Claimed } from '../port.js';
-import { offerRow } from './offers.js';
+import { claimIdOf, claimOf, offerRow } from './offers.js';
 import type { ClaimRow, OfferClaim, Rule, WorkClaim } from './ruling.js';
 
 /*
  * A process has a lease, and claims last as long as it does. They say only who works on something: what a process may do to a case is
  * fenced by owner and epoch, so one that was paused past its lease can do no harm. Nothing here concerns a case's audit.
  */
-
-/** Where the claim on an offer stands; its tenant is a column of its own. */
-export function claimIdOf({ root, sender, handoffId, attempt }: AcceptanceKey): string {
-  return [root, sender, handoffId, attempt].join(' ');
-}
 
 export interface HeartbeatCommand {
   readonly holder: string;
@@ -34,10 +29,7 @@ export const claimOffers: Rule<OfferClaim, OfferRow[]> = (view, command) => {
   const own = key === undefined || (key.tenant === tenant && key.sender === agent);
   const offers = own && view.alive(holder) ? view.freeOffers(command) : [];
   return {
-    changes: offers.map(({ key }) => ({
-      do: 'claim',
-      row: { tenant, what: 'offer', id: claimIdOf(key), holder },
-    })),
+    changes: offers.map(({ key }) => claimOf(key, holder)),
     audit: null,
     result: offers.map(offerRow),
   };

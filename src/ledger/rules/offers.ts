@@ -5,7 +5,7 @@ import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import { notOwner } from './ownership.js';
-import type { LedgerView, Rule, StoredEffect, StoredOffer } from './ruling.js';
+import type { Change, LedgerView, Rule, StoredEffect, StoredOffer } from './ruling.js';
 
 /*
  * An offer is one attempt; its bytes never change; a case has at most one that is open.
@@ -33,6 +33,15 @@ export function isUnfinished(offer: OfferRow): boolean {
 export function offerRow(offer: StoredOffer): OfferRow {
   const { intendedSeq: _, ...row } = offer;
   return row;
+}
+
+/** Where the claim on an offer stands; its tenant is a column of its own. */
+export function claimIdOf({ root, sender, handoffId, attempt }: AcceptanceKey): string {
+  return [root, sender, handoffId, attempt].join(' ');
+}
+
+export function claimOf(key: AcceptanceKey, holder: string): Extract<Change, { do: 'claim' }> {
+  return { do: 'claim', row: { tenant: key.tenant, what: 'offer', id: claimIdOf(key), holder } };
 }
 
 export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) => {
@@ -80,9 +89,12 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
     receiptKey: null,
     intendedSeq: view.nextSeq(ref),
   };
-  const { contract, skill, acceptBy, withheld, loggable } = command;
+  const { contract, skill, acceptBy, withheld, loggable, holder } = command;
   return {
-    changes: [{ do: 'add_offer', guard: standing.guard, row }],
+    changes: [
+      { do: 'add_offer', guard: standing.guard, row },
+      ...(holder !== undefined && view.alive(holder) ? [claimOf(key, holder)] : []),
+    ],
     audit: {
       ref,
       facts: [

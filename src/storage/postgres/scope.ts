@@ -36,8 +36,9 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   openCase: ({ ref, kind }) => ({ ...ofCase({ ref }), kind }),
   closeCase: ofCase,
   addNote: ofCase,
-  intendOffer: ({ ref, writer, epoch, attempt }) => ({
+  intendOffer: ({ ref, writer, epoch, attempt, holder }) => ({
     ...ofCase({ ref }),
+    ...(holder === undefined ? {} : { holder }),
     key: {
       tenant: ref.tenant,
       root: ref.root,

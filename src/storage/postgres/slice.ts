@@ -70,6 +70,7 @@ export class Slice {
   /** Cases of which it was looked up whether they are quarantined. */
   readonly #quarantined = new Map<string, boolean>();
   readonly #task: string | undefined;
+  #holder: string | undefined;
   #clock = 0;
   #readAt = 0;
 
@@ -89,20 +90,18 @@ export class Slice {
     }
     for (const columns of row.open_work ?? []) this.#putWork(columns);
     if (row.open_offer !== null) this.#putOffer(row.open_offer);
-    if (scope.holder !== undefined && row.until !== null) {
-      tables.holders.put({ holder: scope.holder, until: row.until }, scope.holder);
-    }
     if (row.task !== null) tables.tasks.put(toTask(row.task), row.task.tenant, row.task.id);
     this.add(scope, row);
   }
 
   /** Whether all that the scope names was looked up, and lately. */
-  covers({ ref, key, workId, taskId, kind }: Scope): boolean {
+  covers({ ref, key, workId, taskId, kind, holder }: Scope): boolean {
     return (
       (ref === undefined || (this.ref !== undefined && isSameCase(ref, this.ref))) &&
       (key === undefined || this.#attempts.has(idOf(key))) &&
       (workId === undefined || this.#items.has(workId)) &&
       taskId === this.#task &&
+      (holder === undefined || holder === this.#holder) &&
       performance.now() - this.#readAt < GUESS_MS &&
       (kind === undefined || kind === this.kind?.name)
     );
@@ -125,6 +124,11 @@ export class Slice {
       this.#mark({ tenant: key.tenant, root: key.root, caseId }, row.decision_quarantined);
     }
     if (scope.key !== undefined) this.#attempts.set(idOf(scope.key), row.last ?? 0);
+    if (scope.holder !== undefined) this.#holder = scope.holder;
+    if (scope.holder !== undefined && row.until !== null) {
+      const { holder } = scope;
+      this.#state.tables.holders.put({ holder, until: row.until }, holder);
+    }
     if (row.item !== null) this.#putWork(row.item);
     if (scope.workId !== undefined) this.#items.add(scope.workId);
   }

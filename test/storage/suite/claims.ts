@@ -64,6 +64,30 @@ export function claimSuite(open: OpenLedger): void {
       expect(await cases(ledger, { ...ofTriage('p2'), key: other.key })).toEqual([]);
     });
 
+    it('are of the process that stores an offer in order to send it, from its first moment, if it has a lease', async () => {
+      const { ledger, clock } = await withOffers('CASE-2', 'CASE-3', 'CASE-4');
+      for (const holder of ['p1', 'p2']) await ledger.claimOffers(ofTriage(holder));
+      for (const [caseId, holder] of Object.entries({
+        'CASE-5': 'p1',
+        'CASE-6': 'gone',
+        'CASE-7': undefined,
+      })) {
+        await openCase(ledger, caseId);
+        await offered(ledger, clock, { ref: ref(caseId), ...(holder === undefined ? {} : { holder }) });
+      }
+      expect(await cases(ledger, ofTriage('p2'))).toEqual(['CASE-6', 'CASE-7']);
+      expect(await cases(ledger, ofTriage('p1'))).toEqual([]);
+      await ledger.release('p1');
+      expect(await cases(ledger, ofTriage('p2'))).toContain('CASE-5');
+    });
+
+    it('are not left behind by an offer that was refused', async () => {
+      const { ledger, clock } = await withOffers();
+      const again = offered(ledger, clock, { attempt: 2, holder: 'p1' });
+      await expect(again).rejects.toMatchObject({ code: 'offer_open' });
+      expect(await cases(ledger, ofTriage('p2'))).toEqual(['CASE-1']);
+    });
+
     it('pass to another process once the lease has run out, and only then', async () => {
       const { ledger, clock } = await withOffers();
       expect(await cases(ledger, ofTriage('p1'))).toEqual(['CASE-1']);
