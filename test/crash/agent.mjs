@@ -1,4 +1,6 @@
 // One node under fire. Plain JavaScript on the built package, so that it starts quickly and is what users run.
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { armFaults } from '../../dist/faults/index.js';
 import { openHoldfast, parseCaseFile, refundDispute, reject } from '../../dist/index.js';
 
@@ -7,8 +9,12 @@ const [role, dir, peer, target] = process.argv.slice(2);
 const pace = { leaseMs: 2_000, beatMs: 500, sweepMs: 500, workRetriesMs: [500, 500, 1_000, 2_000, 5_000] };
 const holdfast = await openHoldfast({ dir, ports: { pace } });
 const amount = { amount: '49.00', currency: 'EUR' };
-/** Deliveries of one offer that this process has seen. */
-const deliveries = new Map();
+/** A line for each delivery of an offer that was stalled: as many as there are to be, however often the process dies meanwhile. */
+const stalls = join(dir, 'stalls');
+const stalled = (caseId) => {
+  const seen = existsSync(stalls) ? readFileSync(stalls, 'utf8').split('\n') : [];
+  return seen.filter((line) => line === caseId).length;
+};
 let running = true;
 let lanes = [];
 
@@ -22,10 +28,11 @@ if (role === 'billing') {
   holdfast.onHandoff(refundDispute.id, {
     check({ caseId }) {
       if (caseId.startsWith('REJECT')) return reject('records_disagree', 'There is no such payment.');
-      const seen = (deliveries.get(caseId) ?? 0) + 1;
-      deliveries.set(caseId, seen);
       // As often as a sender tries by itself: the offer stays open.
-      if (caseId.startsWith('STALL') && seen <= 3) throw new Error('out of order');
+      if (caseId.startsWith('STALL') && stalled(caseId) < 3) {
+        appendFileSync(stalls, `${caseId}\n`);
+        throw new Error('out of order');
+      }
       return { verdict: 'accept' };
     },
     async work(work) {

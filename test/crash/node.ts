@@ -31,7 +31,7 @@ type Order =
 export class Node {
   #child: ChildProcess | null = null;
   #gone: Promise<void> = Promise.resolve();
-  #waiting = new Map<string, () => void>();
+  #waiting = new Map<string, (outcome: string) => void>();
 
   constructor(
     readonly role: 'triage' | 'billing',
@@ -75,12 +75,13 @@ export class Node {
     if (this.alive) this.#child?.send(order, () => undefined);
   }
 
-  /** Resolves when the handover has an outcome, of whatever kind, or the process has ended. */
-  async handOver(caseId: string, how: How = {}): Promise<void> {
-    const told = new Promise<void>((resolve) => this.#waiting.set(caseId, resolve));
+  /** Resolves when the handover has an outcome, of whatever kind, or the process has ended; `null` then. */
+  async handOver(caseId: string, how: How = {}): Promise<string | null> {
+    const told = new Promise<string>((resolve) => this.#waiting.set(caseId, resolve));
     this.order({ hand: caseId, how });
-    await Promise.race([told, this.#gone]);
+    const outcome = await Promise.race([told, this.#gone.then(() => null)]);
     this.#waiting.delete(caseId);
+    return outcome;
   }
 
   async kill(): Promise<void> {
@@ -104,6 +105,6 @@ export class Node {
     const outcome = state ? [state, code].filter(Boolean).join(' ') : refused;
     if (!outcome) return;
     this.told.outcomes.set(outcome, (this.told.outcomes.get(outcome) ?? 0) + 1);
-    this.#waiting.get(caseId)?.();
+    this.#waiting.get(caseId)?.(outcome);
   }
 }

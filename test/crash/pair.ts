@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CaseRef } from '../../src/core/index.js';
 import { type AgentFolder, makeAgents } from './agents.js';
 import type { CrashDatabase } from './databases.js';
 import { judge, type Verdict } from './judge.js';
@@ -97,7 +98,10 @@ export class Pair {
 export async function leftIn(ledger: Awaited<ReturnType<CrashDatabase['open']>>): Promise<string> {
   const offers = await ledger.listOffers('default', { open: true, limit: 1000 });
   const work = await ledger.listWork('default', { state: 'open', limit: 1000 });
-  return [offers.length && `${offers.length} open offers`, work.length && `${work.length} open work items`]
-    .filter(Boolean)
-    .join(' and ');
+  return [named('open offers', offers), named('open work items', work)].filter(Boolean).join(' and ');
+}
+
+function named(what: string, rows: readonly { readonly ref: CaseRef }[]): string {
+  const names = rows.slice(0, 5).map(({ ref }) => ref.caseId);
+  return rows.length > 0 ? `${rows.length} ${what} (${names.join(', ')})` : '';
 }

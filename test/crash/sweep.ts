@@ -72,8 +72,9 @@ export async function sweep(
     await pair.start();
     for (let crash = left.shift(); crash && Date.now() < deadline; crash = left.shift()) {
       const { point, round } = crash;
-      if (await crashAt(pair, crash, next)) crashes++;
-      else pair.told.violations.push(`${point}: nobody died there in round ${round}`);
+      const without = await crashAt(pair, crash, next);
+      if (without === null) crashes++;
+      else pair.told.violations.push(`${point}: nobody died there in round ${round}: ${without}`);
     }
     return { crashes, ...(await pair.settle()) };
   } finally {
@@ -81,11 +82,12 @@ export async function sweep(
   }
 }
 
-/** Whether the victim died; it is up again afterwards. */
-async function crashAt(pair: Pair, { point, round }: Crash, next: () => number): Promise<boolean> {
+/** `null` when the victim died there, else what came of the handovers; it is up again afterwards. */
+async function crashAt(pair: Pair, { point, round }: Crash, next: () => number): Promise<string | null> {
   const { victim: role, name = 'CASE', how, when } = recipeOf(point, next);
   const victim = pair[role];
   const caseId = `${name}-${point}-${round}`;
+  const outcomes: string[] = [];
   // A transaction is come by many times in one handover: any of them may be the last.
   const fault = `${point}=kill9@${point.startsWith('L') ? 1 + Math.floor(next() * 4) : 1}`;
   if (when === 'starting') {
@@ -98,7 +100,9 @@ async function crashAt(pair: Pair, { point, round }: Crash, next: () => number):
     for (let tries = 0; tries < TRIES && victim.alive; tries++) {
       victim.order({ arm: fault });
       // What the other side makes of it is settled while the next case is under way.
-      void pair.triage.handOver(tries === 0 ? caseId : `${caseId}-${tries}`, how);
+      void pair.triage
+        .handOver(tries === 0 ? caseId : `${caseId}-${tries}`, how)
+        .then((outcome) => outcomes.push(outcome ?? 'its sender died'));
       if (when === 'stopping') victim.order({ stop: true });
       await dead(victim);
     }
@@ -106,7 +110,7 @@ async function crashAt(pair: Pair, { point, round }: Crash, next: () => number):
   const died = !victim.alive && victim.killedBy === 'SIGKILL';
   if (victim.alive) await victim.kill();
   if (!(await victim.start())) throw new Error(`${role} ended at its start after a crash at ${point}`);
-  return died;
+  return died ? null : outcomes.join(', ') || 'no outcome';
 }
 
 async function dead(victim: Node): Promise<void> {
