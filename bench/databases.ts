@@ -2,9 +2,11 @@ import type { LedgerStore } from '../src/ledger/index.js';
 import { type PostgresServer, startPostgres } from '../test/postgres/server.js';
 import { storage } from './built.js';
 
-/** A PostgreSQL of our own on 127.0.0.1, with every commit synced, as it comes. */
+/** A PostgreSQL of our own on 127.0.0.1, with every commit synced, and with room for the connections of all that is measured on it. */
 export function startDatabase(): Promise<PostgresServer> {
-  return startPostgres({ settings: { shared_buffers: '256MB', max_wal_size: '2GB' } });
+  return startPostgres({
+    settings: { shared_buffers: '256MB', max_wal_size: '2GB', max_connections: '300' },
+  });
 }
 
 /** A ledger in a database of its own as `fill` leaves it. Filling does not wait for the disk, because it is not what is measured. */

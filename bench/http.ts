@@ -93,7 +93,9 @@ export async function compare(
     for (const subject of subjects) {
       const requests = await subject.next(countFor(inFlight, bounds));
       const before = cpuMsOf(subject.pid);
-      const rate = await sendAll(subject.url, inFlight, requests, bounds);
+      const rate = await sendAll(subject.url, inFlight, requests, bounds).catch((cause: unknown) => {
+        throw new Error(`${subject.what}, ${inFlight} in flight: ${cause}`, { cause });
+      });
       const after = cpuMsOf(subject.pid);
       const cpu = before === null || after === null ? {} : { cpuMs: (after - before) / rate.count };
       rows.push({ what: subject.what, inFlight, rate: { ...rate, ...cpu } });

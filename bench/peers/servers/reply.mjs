@@ -13,8 +13,8 @@ export function serveJson(handle) {
       });
       response.end(body);
     } catch (error) {
-      response.writeHead(500, { 'content-length': 0 }).end();
-      process.stderr.write(`${error?.stack}\n`);
+      const said = String(error?.stack);
+      response.writeHead(500, { 'content-length': Buffer.byteLength(said) }).end(said);
     }
   });
   server.listen(0, '127.0.0.1', () => {
