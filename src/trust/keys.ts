@@ -96,18 +96,37 @@ function isPinned(peer: Peer, { thumbprint }: Pick<PeerKey, 'thumbprint'>): bool
   return thumbprint === peer.key || thumbprint === peer.nextKey;
 }
 
+/** What a served key comes to. A source that keeps a key set gives the same objects again, and to import one costs as much as to verify. */
+interface Known {
+  readonly publicJwk: JWK;
+  readonly thumbprint: Promise<string | null>;
+  key?: Promise<CryptoKey | null>;
+}
+const known = new WeakMap<JWK, Known>();
+
+function knownOf(jwk: JWK): Known {
+  const before = known.get(jwk);
+  if (before !== undefined) return before;
+  const { kty, crv, x, y } = jwk;
+  const publicJwk = { kty, crv, x, ...(y === undefined ? {} : { y }) } as JWK;
+  const made: Known = { publicJwk, thumbprint: thumbprintOf(publicJwk) };
+  known.set(jwk, made);
+  return made;
+}
+
 async function servedKeysOf(peer: Peer, keys: PeerKeySource, refresh: boolean): Promise<PeerKey[]> {
   const found: PeerKey[] = [];
   for (const jwk of await keys.keysOf(peer.url, { refresh })) {
     const algorithm = algorithmOf(jwk);
     if (!algorithm) continue;
-    const { kty, crv, x, y } = jwk;
     const mark = (jwk as Readonly<Record<string, unknown>>)[RETIRED_MEMBER];
-    const publicJwk = { kty, crv, x, ...(y === undefined ? {} : { y }) } as JWK;
-    const thumbprint = await thumbprintOf(publicJwk);
+    const of = knownOf(jwk);
+    const { publicJwk } = of;
+    const thumbprint = await of.thumbprint;
     // Only those that can count are imported: a stranger's key need not even be one.
     if (thumbprint === null || !(isPinned(peer, { thumbprint }) || mark !== undefined)) continue;
-    const key = await imported(publicJwk, algorithm);
+    of.key ??= imported(publicJwk, algorithm);
+    const key = await of.key;
     if (key === null) continue;
     const retired = mark === undefined ? null : String(mark);
     found.push({ jwk: publicJwk, key, algorithm, thumbprint, retired });
