@@ -20,6 +20,16 @@ export function cpuMsOf(pid: number): number | null {
   }
 }
 
+/** Memory of a process that is in use now, MiB; `null` where the system does not tell. */
+export function memoryMbOf(pid: number): number | null {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+  } catch {
+    return null;
+  }
+}
+
 const running = new Set<ChildProcess>();
 // Whatever ends this process ends what it started.
 process.once('exit', () => {

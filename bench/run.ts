@@ -1,5 +1,6 @@
 import { growth } from './growth.js';
 import { httpOnSqlite } from './http.js';
+import { memory } from './memory.js';
 import { acceptOnPostgres } from './postgres-accept.js';
 import { httpOnPostgres, threeNodes } from './postgres-http.js';
 import { render, type Section } from './report.js';
@@ -15,6 +16,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<Section>>> = {
   'three-nodes': threeNodes,
   'slow-disk': slowDisk,
   growth,
+  memory,
 };
 
 const words = process.argv.slice(2);
