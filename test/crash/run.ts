@@ -20,7 +20,7 @@ import { killWriters } from './writers.js';
 const [only, count, seedGiven] = process.argv.slice(2);
 const SEED = Number(seedGiven ?? Date.now() % 1_000_000);
 /** Of all; whatever hangs then is a failure. */
-const LIMIT_MS = 38 * 60_000;
+const LIMIT_MS = 42 * 60_000;
 
 interface Summary {
   readonly line: string;
@@ -33,7 +33,7 @@ type Mode = (n: number, seed: number, deadline: number) => Promise<Summary>;
 /** Each with how much of it there is by default and in short, and the seconds it has for the default. */
 const MODES: Readonly<Record<string, readonly [Mode, n: number, short: number, seconds: number]>> = {
   sweep: [runSweep, 10, 2, 800],
-  kills: [runKills, 1_000, 200, 500],
+  kills: [runKills, 1_000, 200, 700],
   stops: [runStops, 50, 10, 180],
   failover: [runFailover, 1, 1, 90],
   three: [runThree, 3, 1, 200],
