@@ -291,9 +291,4 @@ describe('the write-ahead log', () => {
     await expect.poll(() => warnings).toEqual(['the write-ahead log of the ledger could not be copied back']);
     reader.close();
   });
-
-  it('has pages of 8 KiB in a new file', async () => {
-    const { db } = await openOn({});
-    expect(db.pragma('page_size', { simple: true })).toBe(8192);
-  });
 });

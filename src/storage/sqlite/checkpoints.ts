@@ -8,8 +8,8 @@ export type OnWarning = (fields: Readonly<Record<string, unknown>>, message: str
 /** Looking at the log costs a twentieth of a commit, so it is not done after each. */
 const COMMANDS_BETWEEN_LOOKS = 64;
 
-/** Frames that are worth copying back, at 8 KiB each. */
-const DUE_FRAMES = 512;
+/** Frames that are worth copying back, at 4 KiB each. */
+const DUE_FRAMES = 1_024;
 
 /** From here on the next transaction waits for the copying, since only a log that is copied whole is begun anew. */
 const HOLD_FRAMES = 4 * DUE_FRAMES;
