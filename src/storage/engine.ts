@@ -91,6 +91,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       work: ledger.workOf(ref),
       effects: currentEffects(ref),
       notes: ledger.notes(ref),
+      transfers: [],
       audit: ledger.audit(ref),
     }),
   };

@@ -1,3 +1,4 @@
+import { HoldfastError } from '../core/index.js';
 import { type LedgerStore, offerRow } from '../ledger/index.js';
 import type { Engine } from './engine.js';
 
@@ -28,6 +29,12 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     lastAttempt: (key) => read('lastAttempt', key),
     voidOffer: (command) => write('voidOffer', command),
     recordReceipt: (command) => write('recordReceipt', command),
+
+    markInDoubt: async () => unbuilt(),
+    releaseOffer: async () => unbuilt(),
+    closeOffer: async () => unbuilt(),
+    listTransfers: async () => unbuilt(),
+    withdraw: async () => unbuilt(),
 
     findDecision: (key) => read('decision', key),
     offerStanding: (key, ref, kind) => read('offerStanding', key, ref, kind),
@@ -73,4 +80,8 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
 
     close,
   };
+}
+
+function unbuilt(): never {
+  throw new HoldfastError('internal', 'Not built yet.');
 }

@@ -41,6 +41,7 @@ export async function snapshotOf(ask: Ask, ref: CaseRef, given: Date | undefined
     work: row.work_items.map(toWork),
     effects: row.effects.map((columns) => asOf(toEffect(columns), given ?? row.clock)),
     notes: row.notes.map(toNote),
+    transfers: [],
     audit: row.audit.map(toEntry),
   };
 }
