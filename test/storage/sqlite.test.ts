@@ -147,6 +147,7 @@ describe('the file', () => {
       [1, 'ledger', 'b181bc5cf484d69d703f1e20f34780435997cedc8ab6eacb9de5d11f2a329aa4'],
       [2, 'no-replacing', '930ce7fd843dd297e2256832711f174e42d75a24f1458d26beda5fec4b228157'],
       [3, 'claims', '633048a4d59ab68528d687fcb02077a947aca63b231e5ca154bae1f3ee6099cb'],
+      [4, 'separate', '4c0526d7d4091cc4d3a1033fe7ebfdc1534a36779dc4327e3d12117067075112'],
     ]);
   });
 
