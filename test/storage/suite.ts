@@ -4,6 +4,7 @@ import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
+import { proofSuite } from './suite/proofs.js';
 import { quarantineSuite } from './suite/quarantine.js';
 import { separateSuite } from './suite/separate.js';
 import { taskSuite } from './suite/tasks.js';
@@ -18,4 +19,5 @@ export function ledgerSuite(open: OpenLedger): void {
   claimSuite(open);
   quarantineSuite(open);
   separateSuite(open);
+  proofSuite(open);
 }

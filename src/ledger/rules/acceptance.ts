@@ -6,7 +6,6 @@ import { alreadyDecided, checkKey } from './deliveries.js';
 import { inFlight } from './effects.js';
 import { attemptOf, boundsOf } from './facts.js';
 import { inherit } from './inherit.js';
-import { isSeparate } from './kinds.js';
 import { closedBy, isOpen, offerRow } from './offers.js';
 import { judgeOwnership } from './ownership.js';
 import { narrow } from './policy.js';
@@ -21,13 +20,13 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   const { key, ref, epoch: presented, principal } = command;
   const arrival = arrive(view, command);
   if ('audit' in arrival) return arrival;
-  const { row } = arrival;
+  const { row, kind } = arrival;
   const refusal = judgeOwnership(row, presented, principal.agent);
   if (row === null || refusal !== null) {
     return refused(refusal?.code ?? 'case_unknown', refusal?.data ?? { presented });
   }
   const current = row.epoch;
-  if (row.kind !== command.kind || view.kind(ref.tenant, row.kind) === null) {
+  if (row.kind !== command.kind || kind === null) {
     return refused('kind_unknown', { presented, current });
   }
   if (command.toAgent === row.owner) throw new HoldfastError('usage', 'An offer goes to another agent.');
@@ -57,7 +56,7 @@ function acceptance(
 ): Ruling<AcceptResult> {
   const { key, ref, toAgent, contract, principal, digest, task } = command;
   // Only a case of a separate kind has come from another ledger, whatever the command brings.
-  const separate = isSeparate(view, row) ? command.separate : undefined;
+  const separate = arrival.kind?.mode === 'separate' ? command.separate : undefined;
   const at = toUtc(view.now);
   const [epochBefore, epochAfter] = [row.epoch, row.epoch + 1];
   const guard = guardOf(row);

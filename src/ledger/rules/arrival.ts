@@ -9,6 +9,7 @@ import { begins, chainTo, isFor, kept, learned, released, type Step, sameKey } f
 /** The case as an acceptance finds it, once what the envelope proves has been taken over. Nothing of it stands unless the case is accepted. */
 export interface Arrival {
   readonly row: CaseRow | null;
+  readonly kind: KindDefinition | null;
   readonly changes: readonly Change[];
   readonly facts: readonly AuditFact[];
   /** Whether this ledger's own offer of the case, if one was open, is released. */
@@ -20,7 +21,7 @@ export function arrive(view: LedgerView, command: AcceptCommand): Arrival | Ruli
   const { ref, separate } = command;
   const row = view.case(ref);
   const kind = view.kind(ref.tenant, row?.kind ?? command.kind);
-  if (kind?.mode !== 'separate') return asItStands(row);
+  if (kind?.mode !== 'separate') return asItStands(row, kind);
   if (separate === undefined) {
     throw new HoldfastError(
       'usage',
@@ -28,11 +29,11 @@ export function arrive(view: LedgerView, command: AcceptCommand): Arrival | Ruli
     );
   }
   if (row === null) return firstContact(view, command, kind, separate);
-  return row.status === 'open' ? follow(view, command, row, separate) : asItStands(row);
+  return row.status === 'open' ? follow(view, command, row, kind, separate) : asItStands(row, kind);
 }
 
-function asItStands(row: CaseRow | null): Arrival {
-  return { row, changes: [], facts: [], released: false };
+function asItStands(row: CaseRow | null, kind: KindDefinition | null): Arrival {
+  return { row, kind, changes: [], facts: [], released: false };
 }
 
 /** Takes over, one after another, what happened since this ledger last knew; what does not follow is left to the judge of owner and epoch. */
@@ -40,6 +41,7 @@ function follow(
   view: LedgerView,
   { ref, principal, toAgent }: AcceptCommand,
   found: CaseRow,
+  kind: KindDefinition,
   { provenance }: SeparateAcceptance,
 ): Arrival | Ruling<never> {
   const steps: Step[] = [];
@@ -64,6 +66,7 @@ function follow(
   }
   return {
     row,
+    kind,
     changes: steps.flatMap((step) => step.changes),
     facts: steps.map((step) => step.fact),
     released: isReleased,
@@ -85,7 +88,7 @@ function firstContact(
   const chain = chainTo(provenance, ref, owner, epoch);
   const parties = chain.map(({ key }) => key.sender);
   const proved = owner === ref.root || parties.includes(ref.root);
-  if (!proved || toAgent === ref.root || parties.includes(toAgent)) return asItStands(null);
+  if (!proved || toAgent === ref.root || parties.includes(toAgent)) return asItStands(null, kind);
   const row: CaseRow = {
     ref,
     kind: kind.kind,
@@ -103,6 +106,7 @@ function firstContact(
   const steps = chain.map((transfer) => kept(transfer, owner));
   return {
     row,
+    kind,
     changes: [{ do: 'open_case', row }, ...steps.flatMap((step) => step.changes)],
     facts: [
       {

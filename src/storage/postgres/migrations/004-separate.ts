@@ -59,6 +59,7 @@ CREATE TABLE holdfast.transfers (
   digest ${TEXT} NOT NULL,
   receipt ${TEXT} NOT NULL,
   receipt_key ${TEXT} NOT NULL,
+  ord BIGINT GENERATED ALWAYS AS IDENTITY,
   PRIMARY KEY (tenant, root, case_id, new_epoch),
   FOREIGN KEY (tenant, root, case_id) REFERENCES holdfast.cases (tenant, root, case_id)
 );
