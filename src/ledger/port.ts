@@ -341,7 +341,7 @@ export interface LedgerStore {
    * known case the provenance applies before owner and epoch are judged; where it accepts this ledger's own open offer, that is released.
    * All effects of the envelope are inherited: their keys are taken here, and their amounts count towards caps.
    * @throws effect_in_flight (nothing decided, the offer stays open); case_quarantined where the provenance proves that `toAgent` itself
-   * handed the case on by another offer than the one that stands open here: the case is quarantined by this call
+   * took the case over, or handed it on, otherwise than this ledger knows: the case is quarantined by this call
    */
   accept(command: AcceptCommand): Promise<AcceptResult>;
   /** Stores a rejection and closes the ledger's offer under the same key and digest, if it is open. Never fails for want of a case. */
