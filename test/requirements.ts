@@ -114,7 +114,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     where: ['ledger'],
     what: 'A change of owner is one guarded write: compare, set owner, epoch + 1',
   },
-  'R-074': { where: ['ledger'], what: 'A case unknown to the ledger is refused' },
+  'R-074': {
+    where: ['ledger'],
+    what: 'A case unknown to the ledger is refused, or registered where the kind has separate ledgers and its chain is proved',
+  },
   'R-075': { where: ['ledger'], what: 'Every write carries the epoch; the data layer refuses an older one' },
   'R-076': { where: ['ledger'], what: 'The current epoch presented by anyone but the owner is refused' },
   'R-077': { where: ['receiver'], what: 'Nothing is done before the acceptance is recorded' },
@@ -142,6 +145,7 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     where: ['sender'],
     what: 'What became of a delivery is read back before anything is sent again',
   },
+  'R-089': { where: ['ledger'], what: 'An uncertain outcome is kept, and no second agent repeats it' },
   'R-090': { where: ['ledger', 'node'], what: 'A decision can be read by handoff id and by case' },
   'R-092': {
     where: ['sender', 'receiver'],

@@ -1,6 +1,7 @@
 import { canonical, sha256Hex } from '../core/index.js';
 import { boundsOf, type CaseSnapshot, type EffectRow } from '../ledger/index.js';
-import { attemptId, type ReplayedCase, type ReplayedEffect } from './replay.js';
+import { attemptId } from './entries.js';
+import type { ReplayedCase, ReplayedEffect } from './replay.js';
 
 /** Where the ledger says something else than the audit of the case (H8); empty when they agree. Ids and names only. */
 export function compareWithLedger(replayed: ReplayedCase, snapshot: CaseSnapshot): string[] {
@@ -12,6 +13,7 @@ export function compareWithLedger(replayed: ReplayedCase, snapshot: CaseSnapshot
     ...mapsDiffer('work', replayed.work, stored.work),
     ...mapsDiffer('effect', replayed.effects, effectsFor(replayed.effects, snapshot.effects)),
     ...mapsDiffer('note', replayed.notes, stored.notes),
+    ...mapsDiffer('transfer', replayed.transfers, stored.transfers),
   ];
 }
 
@@ -56,6 +58,17 @@ function asReplayed(snapshot: CaseSnapshot): Omit<ReplayedCase, 'effects'> {
     ),
     notes: new Map(
       snapshot.notes.map(({ id, writer, epoch, text }) => [id, { writer, epoch, digest: sha256Hex(text) }]),
+    ),
+    transfers: new Map(
+      snapshot.transfers.map(({ key, toAgent, newEpoch, digest, receipt }) => [
+        String(newEpoch),
+        {
+          attempt: attemptId(key.sender, key.handoffId, key.attempt),
+          toAgent,
+          digest,
+          receipt: sha256Hex(receipt),
+        },
+      ]),
     ),
   };
 }

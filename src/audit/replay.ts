@@ -1,4 +1,4 @@
-import { canonical, HoldfastError, type Money } from '../core/index.js';
+import type { Money } from '../core/index.js';
 import type {
   AuditEntry,
   AuditType,
@@ -8,6 +8,7 @@ import type {
   OfferState,
   WorkState,
 } from '../ledger/index.js';
+import { attempt, attemptId, digest, needed, strings, text, whole } from './entries.js';
 
 /** A case as its audit tells it: everything about it but the bytes, which stand there as digests. */
 export interface ReplayedCase {
@@ -19,6 +20,8 @@ export interface ReplayedCase {
   readonly work: ReadonlyMap<string, ReplayedWork>;
   readonly effects: ReadonlyMap<string, ReplayedEffect>;
   readonly notes: ReadonlyMap<string, ReplayedNote>;
+  /** By the epoch that they begin. */
+  readonly transfers: ReadonlyMap<string, ReplayedTransfer>;
 }
 
 export interface ReplayedOwnership {
@@ -72,9 +75,13 @@ export interface ReplayedNote {
   readonly digest: string;
 }
 
-/** One attempt of one sender, within its case. */
-export function attemptId(sender: string, handoffId: string, attempt: number): string {
-  return canonical([sender, handoffId, attempt]);
+export interface ReplayedTransfer {
+  /** `attemptId` */
+  readonly attempt: string;
+  readonly toAgent: string;
+  readonly digest: string;
+  /** Digest of the receipt. */
+  readonly receipt: string;
 }
 
 interface Draft {
@@ -84,6 +91,7 @@ interface Draft {
   readonly work: Map<string, ReplayedWork>;
   readonly effects: Map<string, ReplayedEffect>;
   readonly notes: Map<string, ReplayedNote>;
+  readonly transfers: Map<string, ReplayedTransfer>;
 }
 
 /**
@@ -98,6 +106,7 @@ export function replay(entries: readonly AuditEntry[]): ReplayedCase {
     work: new Map(),
     effects: new Map(),
     notes: new Map(),
+    transfers: new Map(),
   };
   for (const entry of entries) STEPS[entry.type]?.(draft, entry);
   return draft;
@@ -123,26 +132,24 @@ const STEPS: Partial<Record<AuditType, Step>> = {
     });
   },
   offer_offered: (draft, entry) => setOffer(draft, entry, { state: 'offered' }),
+  offer_in_doubt: (draft, entry) => setOffer(draft, entry, { state: 'in_doubt' }),
   offer_closed(draft, entry) {
-    setOffer(draft, entry, { state: text(entry, 'state') as OfferState });
+    const state = text(entry, 'state') as OfferState;
+    if (state === 'rejected') {
+      const code = text(entry, 'reason');
+      setOffer(draft, entry, { state, code });
+      decide(draft, entry, { verdict: 'rejected', code, taskId: null });
+      return;
+    }
+    setOffer(draft, entry, { state });
     decide(draft, entry, { verdict: 'tombstone', code: 'withdrawn', digest: null, taskId: null });
   },
   handoff_accepted(draft, entry) {
-    const owner = text(entry, 'toAgent');
-    const epoch = needed(entry.epochAfter, entry);
-    const before = needed(draft.case, entry);
-    draft.case = {
-      ...before,
-      owner,
-      epoch,
-      contract: text(entry, 'contract'),
-      bounds: text(entry, 'bounds'),
-    };
+    const { owner, epoch } = moveCase(draft, entry, text(entry, 'contract'));
     if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'accepted' });
     decide(draft, entry, { verdict: 'accepted', code: null, taskId: text(entry, 'taskId') });
-    for (const id of strings(entry, 'superseded')) {
-      draft.work.set(id, { ...needed(draft.work.get(id), entry), state: 'superseded' });
-    }
+    supersede(draft, entry);
+    if (entry.data?.receiptDigest !== undefined) keepTransfer(draft, entry, entry.actor);
     draft.work.set(text(entry, 'workId'), {
       state: 'open',
       owner,
@@ -155,6 +162,21 @@ const STEPS: Partial<Record<AuditType, Step>> = {
     const code = needed(entry.rule, entry);
     if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'rejected', code });
     decide(draft, entry, { verdict: 'rejected', code, taskId: text(entry, 'taskId') });
+  },
+  handoff_withdrawn(draft, entry) {
+    if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'withdrawn' });
+    decide(draft, entry, { verdict: 'tombstone', code: 'withdrawn', digest: null, taskId: null });
+  },
+  handoff_released(draft, entry) {
+    moveCase(draft, entry, text(entry, 'contract'));
+    setOffer(draft, entry, { state: 'accepted', receipt: text(entry, 'receiptDigest') });
+    decide(draft, entry, { verdict: 'accepted', code: null, taskId: null });
+    supersede(draft, entry);
+    keepTransfer(draft, entry, entry.actor);
+  },
+  transfer_learned(draft, entry) {
+    if (entry.data?.moves === true) moveCase(draft, entry, null);
+    keepTransfer(draft, entry, text(entry, 'from'));
   },
   receipt_verified: (draft, entry) => setOffer(draft, entry, { receipt: text(entry, 'receiptDigest') }),
   work_settled(draft, entry) {
@@ -170,6 +192,15 @@ const STEPS: Partial<Record<AuditType, Step>> = {
       writer: entry.actor,
       epoch: needed(entry.epochBefore, entry),
       digest: digest(entry),
+    });
+  },
+  effect_inherited(draft, entry) {
+    draft.effects.set(text(entry, 'key'), {
+      state: text(entry, 'state') as EffectState,
+      operation: text(entry, 'operation'),
+      amount: (entry.data?.amount ?? null) as Money | null,
+      owner: text(entry, 'owner'),
+      epoch: whole(entry, 'epoch'),
     });
   },
   effect_started(draft, entry) {
@@ -199,6 +230,32 @@ function openCase(draft: Draft, entry: AuditEntry): void {
   };
 }
 
+function moveCase(draft: Draft, entry: AuditEntry, contract: string | null): ReplayedOwnership {
+  draft.case = {
+    ...needed(draft.case, entry),
+    owner: text(entry, 'toAgent'),
+    epoch: needed(entry.epochAfter, entry),
+    contract,
+    bounds: text(entry, 'bounds'),
+  };
+  return draft.case;
+}
+
+function supersede(draft: Draft, entry: AuditEntry): void {
+  for (const id of strings(entry, 'superseded')) {
+    draft.work.set(id, { ...needed(draft.work.get(id), entry), state: 'superseded' });
+  }
+}
+
+function keepTransfer(draft: Draft, entry: AuditEntry, from: string): void {
+  draft.transfers.set(String(needed(entry.epochAfter, entry)), {
+    attempt: attemptId(from, needed(entry.handoffId, entry), needed(entry.attempt, entry)),
+    toAgent: text(entry, 'toAgent'),
+    digest: digest(entry),
+    receipt: text(entry, 'receiptDigest'),
+  });
+}
+
 function setOffer(draft: Draft, entry: AuditEntry, to: Partial<ReplayedOffer>): void {
   const id = attempt(entry);
   draft.offers.set(id, { ...needed(draft.offers.get(id), entry), ...to });
@@ -211,35 +268,10 @@ function decide(
 ): void {
   const { epochBefore = null, epochAfter = null } = entry;
   draft.decisions.set(attempt(entry), {
-    digest: digest(entry),
     ...decision,
+    digest: decision.digest === null ? null : digest(entry),
     epochBefore,
     epochAfter,
     answer: text(entry, 'answer'),
   });
-}
-
-function attempt(entry: AuditEntry): string {
-  return attemptId(entry.actor, needed(entry.handoffId, entry), needed(entry.attempt, entry));
-}
-
-function digest(entry: AuditEntry): string {
-  return needed(entry.digest, entry);
-}
-
-function text(entry: AuditEntry, name: string): string {
-  const value = entry.data?.[name];
-  return needed(typeof value === 'string' ? value : null, entry);
-}
-
-function strings(entry: AuditEntry, name: string): string[] {
-  const value = entry.data?.[name];
-  return needed(Array.isArray(value) ? value : null, entry).map(String);
-}
-
-function needed<T>(value: T | null | undefined, entry: AuditEntry): T {
-  if (value === null || value === undefined) {
-    throw new HoldfastError('audit_broken', undefined, { data: { seq: entry.seq, type: entry.type } });
-  }
-  return value;
 }

@@ -134,6 +134,16 @@ export const ERROR_TABLE = {
   offer_open: refusal('changed', 'sender', 'The case already has an open offer.'),
   offer_unknown: refusal('never', 'sender', 'There is no such offer.'),
   offer_decided: refusal('never', 'sender', 'The offer is already decided.'),
+  withdraw_needed: refusal(
+    'changed',
+    'sender',
+    'The receiver has its own ledger: the offer closes only by its answer to a withdrawal.',
+  ),
+  effects_frozen: refusal(
+    'same',
+    'sender',
+    'An offer of the case is open and its receiver has its own ledger: no effect starts until the offer closes.',
+  ),
   effect_in_flight: refusal('same', 'sender', 'An effect on the case is started and not yet settled.'),
   effect_duplicate: refusal('never', 'developer', 'An effect with this key exists on the case.'),
   effect_unknown: refusal('never', 'developer', 'There is no such effect on the case.'),
@@ -172,7 +182,7 @@ export const ERROR_TABLE = {
   case_quarantined: error(
     'never',
     'operator',
-    'The case is quarantined, since the ledger is older than what was witnessed of it; a person has to act.',
+    'The case is quarantined, since the ledger contradicts what was witnessed or proved of it; a person has to act.',
   ),
   outcome_unknown: error('same', 'sender', 'It is not known whether the other side acted.'),
   receipt_invalid: error('never', 'receiver', 'The acceptance does not verify.'),

@@ -1,5 +1,25 @@
 import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 
+/**
+ * One change of owner of a case of a `separate` kind, proved by the receipt that the new owner signed. A ledger takes it as true: whoever
+ * hands it in has verified the receipt with a key of `toAgent`, and read every other field out of it.
+ */
+export interface Transfer {
+  /** The attempt that was accepted; `key.sender` is the owner before. */
+  readonly key: AcceptanceKey;
+  readonly ref: CaseRef;
+  /** The owner after. */
+  readonly toAgent: string;
+  readonly oldEpoch: number;
+  readonly newEpoch: number;
+  /** SHA-256 (hex) of the canonical envelope. */
+  readonly digest: string;
+  /** The receipt (compact JWS). */
+  readonly receipt: string;
+  /** The public key (JWK as JSON) that verified it. */
+  readonly receiptKey: string;
+}
+
 /** What bounds the owner of a case: the node's policy, narrowed by the contract and by what was agreed. */
 export interface Constraints {
   /** Operation -> most that all its effects on the case may add up to. */
@@ -15,7 +35,11 @@ export interface KindDefinition {
   readonly kind: string;
   /** Where the business facts live. The system of record of *ownership* is this ledger. */
   readonly systemOfRecord: string;
-  readonly mode: 'shared';
+  /**
+   * `shared`: both agents use this ledger, whose acceptance moves the owner. `separate`: each organisation has its own; the acceptance
+   * moves the owner in the receiver's, and the sender's follows when it holds the receipt. Never changes once stored.
+   */
+  readonly mode: 'shared' | 'separate';
   /** Contracts, `name/version`, under which cases of this kind may be handed over. */
   readonly contracts: readonly string[];
   readonly policy: {
@@ -106,9 +130,12 @@ export interface DecisionRow {
   readonly code: string | null;
   /** `null` for a tombstone, which answers any bytes. */
   readonly digest: string | null;
-  /** The answer's data part (receipt or rejection) as JSON, exactly as it is sent, every time. */
+  /**
+   * The answer's data part (receipt or rejection) as JSON, exactly as it is sent, every time. Where another ledger decided, what came
+   * from there: the rejection, or the receipt (compact JWS) alone.
+   */
   readonly answer: string;
-  /** The A2A task that carries the answer; `null` for a tombstone. */
+  /** The A2A task that carries the answer; `null` for a tombstone, and where another ledger decided. */
   readonly taskId: string | null;
   readonly epochBefore: number | null;
   readonly epochAfter: number | null;
@@ -182,10 +209,19 @@ export interface TaskRow {
   readonly handoffId: string | null;
 }
 
-/** A case whose ledger is proved older than what was witnessed. Its chain would fork if it went on, so this stands beside it, unaudited. */
+/**
+ * A case that may not go on until a person has acted: its ledger is proved older than what was witnessed, or (`receipt_contradicted`) a
+ * receipt proves a change of owner that the ledger holds for impossible. Its chain would fork if it went on, so this stands beside it,
+ * unaudited.
+ */
 export interface Quarantine {
   readonly ref: CaseRef;
-  readonly reason: 'epoch_regressed' | 'audit_regressed' | 'audit_forked' | 'case_missing';
+  readonly reason:
+    | 'epoch_regressed'
+    | 'audit_regressed'
+    | 'audit_forked'
+    | 'case_missing'
+    | 'receipt_contradicted';
   readonly witnessed: Readonly<Record<string, string | number>>;
   readonly found: Readonly<Record<string, string | number>>;
   readonly at: string;
@@ -225,13 +261,18 @@ export type AuditType =
   | 'offer_intended'
   | 'offer_offered'
   | 'offer_closed'
+  | 'offer_in_doubt'
   | 'handoff_accepted'
   | 'handoff_rejected'
+  | 'handoff_withdrawn'
+  | 'handoff_released'
+  | 'transfer_learned'
   | 'delivery_repeated'
   | 'delivery_conflict'
   | 'receipt_verified'
   | 'work_settled'
   | 'note_added'
+  | 'effect_inherited'
   | 'effect_started'
   | 'effect_settled'
   | 'effect_reported'

@@ -12,6 +12,7 @@ import type {
   OfferRow,
   Quarantine,
   TaskRow,
+  Transfer,
   WorkItem,
   WorkState,
 } from './model.js';
@@ -59,6 +60,23 @@ export interface DecisionTask {
   readonly task: string;
 }
 
+/** An effect of the case as the envelope lists it. */
+export type InheritedEffect = Pick<EffectRow, 'key' | 'operation' | 'amount' | 'state'>;
+
+/** What an acceptance in a `separate` kind brings into the receiver's ledger besides the decision. */
+export interface SeparateAcceptance {
+  /**
+   * The changes of owner that the envelope's receipts prove, oldest first. Those at epochs this ledger has passed are skipped; the others
+   * apply one after another while each begins with the owner and epoch that the ledger holds by then.
+   */
+  readonly provenance: readonly Transfer[];
+  /** Every effect that the envelope lists. What is `started` there counts as `unknown`. */
+  readonly effects: readonly InheritedEffect[];
+  /** The receipt that `answer` carries (compact JWS), and the public key (JWK as JSON) that verifies it. */
+  readonly receipt: string;
+  readonly receiptKey: string;
+}
+
 export interface AcceptCommand {
   readonly key: AcceptanceKey;
   readonly ref: CaseRef;
@@ -78,6 +96,8 @@ export interface AcceptCommand {
   readonly task: DecisionTask;
   readonly principal: Principal;
   readonly loggable: Readonly<Record<string, unknown>>;
+  /** Required in a `separate` kind; without meaning in a `shared` one. */
+  readonly separate?: SeparateAcceptance;
 }
 
 export interface RejectCommand {
@@ -127,6 +147,30 @@ export interface VoidOfferCommand {
   readonly expired: boolean;
   /** The rejection part (code `withdrawn`) that a late arrival is answered with. */
   readonly answer: string;
+}
+
+/** `separate` only: the receiver's final answer, other than an acceptance, as its ledger stores it. */
+export interface CloseOfferCommand {
+  readonly key: AcceptanceKey;
+  readonly verdict: 'rejected' | 'tombstone';
+  /** Of the rejection; that of a tombstone is `withdrawn`. */
+  readonly code: string;
+  /** The bytes that were rejected; `null` for a tombstone. */
+  readonly digest: string | null;
+  /** The rejection part as it came. */
+  readonly answer: string;
+  /** With a tombstone, the offer closes as `expired` instead of `withdrawn`; only past its `accept_by`. */
+  readonly expired: boolean;
+}
+
+/** `separate` only: the receiver's side of a withdrawal. */
+export interface WithdrawCommand {
+  readonly key: AcceptanceKey;
+  /** The case as the sender names it; nothing need be known of it here. */
+  readonly ref: CaseRef;
+  /** The rejection part (code `withdrawn`) that the withdrawal and any late arrival are answered with. */
+  readonly answer: string;
+  readonly principal: Principal;
 }
 
 export interface StartEffectCommand extends OwnerWrite {
@@ -198,6 +242,8 @@ export interface CaseSnapshot {
   readonly work: readonly WorkItem[];
   readonly effects: readonly EffectRow[];
   readonly notes: readonly NoteRow[];
+  /** Of a `separate` kind; oldest first. */
+  readonly transfers: readonly Transfer[];
   readonly audit: readonly AuditEntry[];
 }
 
@@ -214,7 +260,10 @@ export interface LedgerStore {
   /** Minted when the database was made; a restored copy gets another. */
   incarnation(): Promise<string>;
 
-  /** Stores a kind, or finds the same one. @throws kind_conflict where the ledger holds another definition and `replace` is not set */
+  /**
+   * Stores a kind, or finds the same one.
+   * @throws kind_conflict where the ledger holds another definition and `replace` is not set, or one of another mode
+   */
   putKind(
     tenant: string,
     kind: KindDefinition,
@@ -241,8 +290,13 @@ export interface LedgerStore {
    * @throws offer_open, effect_in_flight, case_closed; case_changed where the envelope was made from other effects than the case has; `attempt` must be one above the last of this handoff id, else offer_decided
    */
   intendOffer(command: IntendOfferCommand): Promise<OfferRow>;
-  /** intended -> offered, before the bytes leave. Idempotent while open. @throws offer_unknown, offer_decided */
+  /** intended -> offered, before the bytes leave. Idempotent while open, in doubt too. @throws offer_unknown, offer_decided */
   markOffered(key: AcceptanceKey): Promise<OfferRow>;
+  /**
+   * `separate` only: an open offer becomes `in_doubt`, because it was to be withdrawn and its receiver did not answer. It stays open; only
+   * `releaseOffer` and `closeOffer` end that. Idempotent while open. @throws offer_unknown, offer_decided
+   */
+  markInDoubt(key: AcceptanceKey): Promise<OfferRow>;
   getOffer(key: AcceptanceKey): Promise<OfferRow | null>;
   listOffers(
     tenant: string,
@@ -250,10 +304,28 @@ export interface LedgerStore {
   ): Promise<OfferRow[]>;
   /** The last attempt under this handoff id by this sender, or 0. */
   lastAttempt(key: Omit<AcceptanceKey, 'attempt'>): Promise<number>;
-  /** Closes an open offer by inserting its decision (a tombstone). Where it is decided already, that decision is returned and nothing changes. @throws offer_unknown, not_owner */
+  /**
+   * `shared` only: closes an open offer by inserting its decision (a tombstone). Where it is decided already, that decision is returned
+   * and nothing changes. @throws offer_unknown, not_owner; withdraw_needed in a `separate` kind
+   */
   voidOffer(command: VoidOfferCommand): Promise<DecideResult>;
-  /** Keeps a verified receipt with the key that verified it. Idempotent. @throws offer_unknown; offer_decided where the ledger did not record an acceptance */
+  /** `shared`: keeps a verified receipt with the key that verified it. Idempotent. @throws offer_unknown; offer_decided where the ledger did not record an acceptance */
   recordReceipt(command: RecordReceiptCommand): Promise<OfferRow>;
+  /**
+   * `separate` only, the release: a verified receipt for an open offer of this ledger moves owner and epoch and closes the offer `accepted`
+   * with its mirrored decision, and the case's open work items are `superseded`, in one transaction. Idempotent.
+   * @throws offer_unknown; receipt_invalid where the receipt is for another case, digest, epoch or addressee than the offer;
+   * case_quarantined where the offer is closed otherwise already: the case is quarantined by this call, for two parties may own it
+   */
+  releaseOffer(transfer: Transfer): Promise<OfferRow>;
+  /**
+   * `separate` only: closes an open offer by the receiver's stored rejection (`rejected`) or tombstone (`withdrawn` or `expired`), and
+   * mirrors that decision. Whoever hands it in has it from the authenticated receiver, marked `final`. Idempotent.
+   * @throws offer_unknown; offer_decided where it is closed otherwise; duplicate_conflict where other bytes were rejected
+   */
+  closeOffer(command: CloseOfferCommand): Promise<OfferRow>;
+  /** Every proved change of owner that this ledger has applied or made by an acceptance, by epoch: the `provenance` of the next envelope. Empty in a `shared` kind. */
+  listTransfers(ref: CaseRef): Promise<Transfer[]>;
 
   findDecision(key: AcceptanceKey): Promise<DecisionRow | null>;
   /** The decision under the key, the case, and the kind that the envelope names, as they are now. */
@@ -263,11 +335,22 @@ export interface LedgerStore {
    * of the case is this key and digest (none open: only where no offer row exists for the key), `acceptBy` by the database's clock,
    * effects (in flight: throws; started since the offer was intended: `case_changed`). Then, guarded: owner and epoch, decision and its
    * task, offer `accepted`, work item, older open work items of the case `superseded`, audit.
-   * @throws effect_in_flight (nothing decided, the offer stays open)
+   *
+   * In a `separate` kind, in the same transaction: a case that this ledger does not know is imported at the presented epoch, if its root is
+   * the authenticated sender or the provenance is an unbroken chain from the root to the sender at that epoch (else `case_unknown`). On a
+   * known case the provenance applies before owner and epoch are judged; where it accepts this ledger's own open offer, that is released.
+   * All effects of the envelope are inherited: their keys are taken here, and their amounts count towards caps.
+   * @throws effect_in_flight (nothing decided, the offer stays open); case_quarantined where the provenance proves that `toAgent` itself
+   * took the case over, or handed it on, otherwise than this ledger knows: the case is quarantined by this call
    */
   accept(command: AcceptCommand): Promise<AcceptResult>;
   /** Stores a rejection and closes the ledger's offer under the same key and digest, if it is open. Never fails for want of a case. */
   reject(command: RejectCommand): Promise<DecideResult>;
+  /**
+   * `separate` only: stores a tombstone under the key, so that whatever bytes arrive later are answered with it; nothing else need be known.
+   * A decision that stands already is returned instead, and nothing changes.
+   */
+  withdraw(command: WithdrawCommand): Promise<Exclude<DecideResult, { outcome: 'conflict' }>>;
   /** Audits one more delivery of a decided offer, or a conflicting one. */
   recordDelivery(
     key: AcceptanceKey,
@@ -290,7 +373,8 @@ export interface LedgerStore {
 
   /**
    * Commits `started` before the outside call. A `failed` key may start again; an `unknown` or other one may not.
-   * @throws effect_duplicate, cap_exceeded, operation_prohibited, operation_not_permitted, case_closed
+   * @throws effect_duplicate, cap_exceeded, operation_prohibited, operation_not_permitted, case_closed; effects_frozen while an offer of
+   * a case of a `separate` kind is open, in doubt too: the receiver may have accepted
    */
   startEffect(command: StartEffectCommand): Promise<EffectRow>;
   /** A former owner's late settlement is kept as a report in the audit and refused. The same again is idempotent. @throws effect_unknown, effect_settled */

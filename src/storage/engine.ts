@@ -20,6 +20,7 @@ import {
   type RuleName,
   type TaskFilter,
   type TaskRow,
+  type Transfer,
   type WorkItem,
 } from '../ledger/index.js';
 
@@ -45,6 +46,8 @@ export interface LedgerReads
   /** Oldest first: a queue. */
   workItems(tenant: string, filter: WorkFilter): WorkItem[];
   notes(ref: CaseRef): NoteRow[];
+  /** By epoch. */
+  transfers(ref: CaseRef): Transfer[];
   /** With their limits applied. */
   currentEffects(ref: CaseRef): EffectRow[];
   tasks(filter: TaskFilter): { tasks: TaskRow[]; total: number };
@@ -91,6 +94,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       work: ledger.workOf(ref),
       effects: currentEffects(ref),
       notes: ledger.notes(ref),
+      transfers: ledger.transfers(ref),
       audit: ledger.audit(ref),
     }),
   };

@@ -20,6 +20,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
 
     intendOffer: (command) => write('intendOffer', command),
     markOffered: (key) => write('markOffered', key),
+    markInDoubt: (key) => write('markInDoubt', key),
     async getOffer(key) {
       const offer = await read('offer', key);
       return offer === null ? null : offerRow(offer);
@@ -28,11 +29,15 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     lastAttempt: (key) => read('lastAttempt', key),
     voidOffer: (command) => write('voidOffer', command),
     recordReceipt: (command) => write('recordReceipt', command),
+    releaseOffer: (transfer) => write('releaseOffer', transfer),
+    closeOffer: (command) => write('closeOffer', command),
+    listTransfers: (ref) => read('transfers', ref),
 
     findDecision: (key) => read('decision', key),
     offerStanding: (key, ref, kind) => read('offerStanding', key, ref, kind),
     accept: (command) => write('accept', command),
     reject: (command) => write('reject', command),
+    withdraw: (command) => write('withdraw', command),
     recordDelivery: (key, ref, principal, digest, type) =>
       write('recordDelivery', { key, ref, principal, digest, type }),
 

@@ -52,7 +52,7 @@ describe.each(['sqlite', 'postgres'] as const)('a ledger on %s', (engine) => {
     await ledger.addNote({ ...asBilling, text: 'after the restore' });
     await ledger.close();
     const { findings, audit } = await examineLedger(target);
-    expect(audit).toMatchObject({ cases: 3, broken: 0 });
+    expect(audit).toMatchObject({ cases: 4, broken: 0 });
     expect(findings.filter(({ severity, code }) => severity === 'unsafe' && code !== 'file_system')).toEqual(
       [],
     );

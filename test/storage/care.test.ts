@@ -39,7 +39,7 @@ describe.each(['sqlite', 'postgres'] as const)('a ledger on %s', (engine) => {
 describe('the state of a ledger', () => {
   it('counts what is open, unknown and quarantined', async () => {
     const { counts } = await ledgerStatus(await fullLedger(shop));
-    expect(counts).toEqual({ cases: 3, open_offers: 0, open_work: 1, unknown_effects: 1, quarantined: 1 });
+    expect(counts).toEqual({ cases: 4, open_offers: 0, open_work: 2, unknown_effects: 1, quarantined: 1 });
   });
 
   it('is not made by asking for it', async () => {
@@ -109,7 +109,7 @@ describe('the doctor', () => {
 
   it('finds a sound ledger sound, and says what only a person can settle', async () => {
     const examined = await examineLedger(await fullLedger(shop));
-    expect(examined.audit).toMatchObject({ cases: 3, broken: 0 });
+    expect(examined.audit).toMatchObject({ cases: 4, broken: 0 });
     expect(examined.findings.map(({ code }) => code)).toEqual(
       expect.arrayContaining(['effects_unknown', 'cases_quarantined']),
     );
@@ -124,7 +124,7 @@ describe('the doctor', () => {
     );
     const examined = await examineLedger(file);
     expect(isHealthy(examined)).toBe(false);
-    expect(examined.audit).toMatchObject({ cases: 3, broken: 1 });
+    expect(examined.audit).toMatchObject({ cases: 4, broken: 1 });
     expect(examined.findings).toContainEqual({
       severity: 'unsafe',
       code: 'audit_broken',

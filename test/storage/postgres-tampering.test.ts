@@ -18,6 +18,7 @@ import {
   TestClock,
   TRIAGE,
 } from './suite/fixtures.js';
+import { SEPARATE } from './suite/parties.js';
 
 let database: LedgerDatabase;
 let hand: pg.Client;
@@ -50,6 +51,8 @@ const byHand = (sql: string) => hand.query(sql.replaceAll(/~(\w+)/g, 'holdfast.$
 const DECISION = 'tenant, root, sender, handoff_id, attempt, case_id, verdict, code, digest, answer, task_id';
 const WORK =
   'tenant, root, case_id, id, sender, handoff_id, attempt, owner, epoch, contract, state, envelope';
+const TRANSFER =
+  'tenant, root, case_id, sender, handoff_id, to_agent, old_epoch, digest, receipt, receipt_key';
 const AUDIT = 'tenant, root, case_id, seq, entry, prev_hash, hash, commit_id';
 
 describe('the database itself', () => {
@@ -194,5 +197,26 @@ describe('the database itself', () => {
     expect([accepted.outcome, await claims()]).toEqual(['accepted', [{ what: 'work' }]]);
     await ledger.settleWork({ ...asBilling, workId: item?.id ?? '', state: 'done', result: null });
     expect(await claims()).toEqual([]);
+  });
+
+  it.each([
+    ["UPDATE ~transfers SET receipt = 'x'", /kept/],
+    ['DELETE FROM ~transfers', /kept/],
+    ['TRUNCATE ~transfers', /kept/],
+    [
+      `INSERT INTO ~transfers (${TRANSFER}, attempt, new_epoch) SELECT ${TRANSFER}, attempt + 1, new_epoch FROM ~transfers`,
+      /transfers_pkey/,
+    ],
+    [
+      `INSERT INTO ~transfers (${TRANSFER}, attempt, new_epoch) SELECT ${TRANSFER}, attempt + 1, new_epoch + 1 FROM ~transfers`,
+      /check constraint/,
+    ],
+  ])('keeps what proves a change of owner between ledgers: %s', async (sql, message) => {
+    await ledger.putKind('acme', SEPARATE);
+    const separate = { provenance: [], effects: [], receipt: 'receipt', receiptKey: '{}' };
+    const { root: sender } = ref();
+    await ledger.accept(acceptance(clock, { kind: SEPARATE.kind, caseId: 'CASE-4', sender, separate }));
+    await expect(byHand(sql)).rejects.toThrow(message);
+    expect(await ledger.listTransfers(ref('CASE-4'))).toHaveLength(1);
   });
 });

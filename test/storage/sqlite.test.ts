@@ -20,7 +20,7 @@ import { verifyChain } from '../../src/audit/index.js';
 import { sha256Hex } from '../../src/core/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { openSqliteLedger } from '../../src/storage/index.js';
-import { connect } from '../../src/storage/sqlite/connection.js';
+import { APPLICATION_ID, connect } from '../../src/storage/sqlite/connection.js';
 import { MIGRATIONS } from '../../src/storage/sqlite/migrations/index.js';
 import {
   acceptance,
@@ -147,7 +147,29 @@ describe('the file', () => {
       [1, 'ledger', 'b181bc5cf484d69d703f1e20f34780435997cedc8ab6eacb9de5d11f2a329aa4'],
       [2, 'no-replacing', '930ce7fd843dd297e2256832711f174e42d75a24f1458d26beda5fec4b228157'],
       [3, 'claims', '633048a4d59ab68528d687fcb02077a947aca63b231e5ca154bae1f3ee6099cb'],
+      [4, 'separate', '4c0526d7d4091cc4d3a1033fe7ebfdc1534a36779dc4327e3d12117067075112'],
     ]);
+  });
+
+  it('is brought forward with what is quarantined in it, whatever triggers speak of that', async () => {
+    const older = await connect(file, performance.now());
+    for (const { sql } of MIGRATIONS.slice(0, 3)) older.exec(sql);
+    older.exec(`
+      CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT;
+      INSERT INTO migrations VALUES (1, 'ledger', ''), (2, 'no-replacing', ''), (3, 'claims', '');
+      INSERT INTO meta VALUES ('incarnation', 'inc_1');
+      INSERT INTO quarantines VALUES ('acme', 'https://a.example', 'CASE-1', 'audit_forked', '{}', '{}', 'then');
+      CREATE TABLE refunds (case_id TEXT);
+      CREATE TRIGGER fenced BEFORE INSERT ON refunds WHEN EXISTS (SELECT 1 FROM quarantines WHERE case_id = NEW.case_id)
+      BEGIN SELECT RAISE(ABORT, 'quarantined'); END;`);
+    older.pragma(`application_id = ${APPLICATION_ID}`);
+    older.close();
+    const ledger = await open();
+    expect(await ledger.listQuarantined('acme')).toMatchObject([{ reason: 'audit_forked', at: 'then' }]);
+    await ledger.close();
+    const db = await connect(file, performance.now());
+    expect(() => db.exec("INSERT INTO refunds VALUES ('CASE-1')")).toThrow('quarantined');
+    db.close();
   });
 
   it('is written ahead and synced at every commit', async () => {

@@ -4,7 +4,9 @@ import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
+import { proofSuite } from './suite/proofs.js';
 import { quarantineSuite } from './suite/quarantine.js';
+import { separateSuite } from './suite/separate.js';
 import { taskSuite } from './suite/tasks.js';
 
 /** What every storage of the ledger must do, whatever it is made of. */
@@ -16,4 +18,6 @@ export function ledgerSuite(open: OpenLedger): void {
   taskSuite(open);
   claimSuite(open);
   quarantineSuite(open);
+  separateSuite(open);
+  proofSuite(open);
 }

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { openSqliteLedger } from '../../src/storage/index.js';
 import {
+  acceptance,
   asBilling,
   asTriage,
   BILLING,
@@ -18,6 +19,7 @@ import {
   start,
   TestClock,
 } from './suite/fixtures.js';
+import { SEPARATE } from './suite/parties.js';
 
 let folder: string;
 let ledger: LedgerStore;
@@ -169,5 +171,28 @@ describe('the database itself', () => {
     await ledger.reject(rejection(clock, 'evidence_empty'));
     expect(await ledger.listOffers('acme', { open: true })).toEqual([]);
     expect((await ledger.getCase(ref()))?.owner).not.toBe(BILLING);
+  });
+
+  it.each([
+    ["UPDATE transfers SET receipt = 'x'", 'final'],
+    ['DELETE FROM transfers', 'kept'],
+    ['INSERT OR REPLACE INTO transfers SELECT * FROM transfers', 'kept'],
+    [
+      `INSERT INTO transfers SELECT tenant, root, case_id, sender, handoff_id, attempt + 1, to_agent, old_epoch,
+        new_epoch, digest, receipt, receipt_key FROM transfers`,
+      'one for each epoch',
+    ],
+    [
+      `INSERT INTO transfers SELECT tenant, root, case_id, sender, handoff_id, attempt + 1, to_agent, old_epoch,
+        new_epoch + 1, digest, receipt, receipt_key FROM transfers`,
+      'CHECK',
+    ],
+  ])('keeps what proves a change of owner between ledgers: %s', async (sql, message) => {
+    await ledger.putKind('acme', SEPARATE);
+    const separate = { provenance: [], effects: [], receipt: 'receipt', receiptKey: '{}' };
+    const { root: sender } = ref();
+    await ledger.accept(acceptance(clock, { kind: SEPARATE.kind, caseId: 'CASE-4', sender, separate }));
+    expect(() => byHand((db) => db.exec(sql))).toThrow(message);
+    expect(await ledger.listTransfers(ref('CASE-4'))).toHaveLength(1);
   });
 });

@@ -5,6 +5,7 @@ import type { CaseSnapshot } from '../../src/ledger/index.js';
 import { openLedger, openSqliteLedger } from '../../src/storage/index.js';
 import { createTestDatabase, type TestDatabase } from '../postgres/database.js';
 import {
+  acceptance,
   asBilling,
   asTriage,
   handedOver,
@@ -16,6 +17,7 @@ import {
   start,
   TestClock,
 } from './suite/fixtures.js';
+import { SEPARATE } from './suite/parties.js';
 
 /** A place of one test for files and databases. */
 export interface Workshop {
@@ -46,7 +48,7 @@ export function openWorkshop(): Workshop {
   };
 }
 
-const REFS = [ref('CASE-1'), ref('CASE-2'), ref('CASE-3', 'zeta')];
+const REFS = [ref('CASE-1'), ref('CASE-2'), ref('CASE-3', 'zeta'), ref('CASE-4')];
 
 /** A ledger with something in every table, and the odd text. */
 export async function fullLedger({ path }: Workshop): Promise<string> {
@@ -82,6 +84,10 @@ export async function fullLedger({ path }: Workshop): Promise<string> {
     witnessed: { epoch: 5 },
     found: { epoch: 1 },
   });
+  await ledger.putKind('acme', SEPARATE);
+  const { root: sender } = ref();
+  const separate = { provenance: [], effects: [], receipt: 'receipt', receiptKey: '{}' };
+  await ledger.accept(acceptance(clock, { kind: SEPARATE.kind, caseId: 'CASE-4', sender, separate }));
   await ledger.close();
   return file;
 }

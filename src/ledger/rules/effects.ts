@@ -1,4 +1,4 @@
-import { AMOUNT_PATTERN, CURRENCY_PATTERN, HoldfastError, type Money, toUtc } from '../../core/index.js';
+import { AMOUNT_PATTERN, CURRENCY_PATTERN, HoldfastError, toUtc } from '../../core/index.js';
 import type { AuditFact, EffectRow } from '../model.js';
 import type { SettleEffectCommand, StartEffectCommand } from '../port.js';
 import { atEpoch, loggableData, loggableId, refuse, storable } from './facts.js';
@@ -14,7 +14,8 @@ import type { LedgerView, Rule, Ruling, StoredEffect } from './ruling.js';
  *   unknown -> done | failed            by the owner, from proof
  *   failed  -> started                  proved not to have happened: the only state from which the key starts again
  *   done                                final
- * While one is `started`, no offer is created and no acceptance commits.
+ * While one is `started`, no offer is created and no acceptance commits. While an offer is open in a `separate` kind, none starts.
+ * A receiver with a ledger of its own inherits every key (inherit.ts).
  */
 
 /** Keys and operations stand in the audit as they are, so they must be names and not prose. */
@@ -38,19 +39,21 @@ export function inFlight(view: LedgerView, effects: readonly StoredEffect[]): Ef
 export const startEffect: Rule<StartEffectCommand, EffectRow> = (view, command) => {
   const write = 'start_effect';
   const { ref, writer, epoch, key, operation, amount } = command;
-  if (!NAME.test(key) || !NAME.test(operation)) {
-    throw new HoldfastError('usage', 'An effect key or operation is 1 to 200 visible ASCII characters.');
-  }
-  checkAmount(amount);
+  const problem = problemOf(command);
+  if (problem !== null) throw new HoldfastError('usage', problem);
   const standing = fence(view, write, command);
   if (isRefused(standing)) return standing;
+  const kind = view.kind(ref.tenant, standing.case.kind);
+  // The receiver may have accepted, and this ledger would not know.
+  if (kind?.mode === 'separate' && view.openOffer(ref) !== null) {
+    return refuse({ write, ref, writer, code: 'effects_frozen', data: { key } });
+  }
   const effects = view.effects(ref);
   const before = effects.find((effect) => effect.key === key);
   if (before !== undefined && before.state !== 'failed') {
     const state = asOf(before, view.now).state;
     return refuse({ write, ref, writer, code: 'effect_duplicate', data: { key, state } });
   }
-  const kind = view.kind(ref.tenant, standing.case.kind);
   if (kind === null) return refuse({ write, ref, writer, code: 'kind_unknown' });
   const refused = checkPolicy(kind, standing.case, effects, command);
   if (refused !== null) return refuse({ write, ref, writer, ...refused });
@@ -146,9 +149,13 @@ function asReport(
   return { ...refused, audit: { ref: command.ref, facts: [report] } };
 }
 
-function checkAmount(amount: Money | null): void {
-  if (amount === null) return;
-  if (!AMOUNT_PATTERN.test(amount.amount) || !CURRENCY_PATTERN.test(amount.currency)) {
-    throw new HoldfastError('usage', 'An amount is a decimal string with an ISO 4217 currency.');
+/** Why this cannot be an effect; `null` where it can. */
+export function problemOf(effect: Pick<EffectRow, 'key' | 'operation' | 'amount'>): string | null {
+  const { key, operation, amount } = effect;
+  if (!NAME.test(key) || !NAME.test(operation)) {
+    return 'An effect key or operation is 1 to 200 visible ASCII characters.';
   }
+  const isMoney =
+    amount === null || (AMOUNT_PATTERN.test(amount.amount) && CURRENCY_PATTERN.test(amount.currency));
+  return isMoney ? null : 'An amount is a decimal string with an ISO 4217 currency.';
 }

@@ -1,7 +1,10 @@
 import type { AcceptanceKey } from '../../core/index.js';
+import { accept } from './acceptance.js';
 import { addNote, closeCase, openCase } from './cases.js';
 import { claimOffers, claimWork, heartbeat, release } from './claims.js';
-import { accept, recordDelivery, reject } from './decisions.js';
+import { closeOffer, markInDoubt, releaseOffer } from './closing.js';
+import { reject, withdraw } from './decisions.js';
+import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
@@ -22,8 +25,12 @@ const rules = {
   markOffered: onAttempt(markOffered, (key) => key),
   voidOffer: onAttempt(voidOffer, byKey),
   recordReceipt: onAttempt(recordReceipt, byKey),
+  markInDoubt: onAttempt(markInDoubt, (key) => key),
+  releaseOffer: onAttempt(releaseOffer, byKey),
+  closeOffer: onAttempt(closeOffer, byKey),
   accept: onCase(onAttempt(accept, byKey)),
   reject: onCase(onAttempt(reject, byKey)),
+  withdraw: onCase(onAttempt(withdraw, byKey)),
   recordDelivery: onCase(onAttempt(recordDelivery, byKey)),
   startEffect: onCase(startEffect),
   settleEffect: onCase(settleEffect),

@@ -4,17 +4,19 @@ import type { DecideResult, IntendOfferCommand, RecordReceiptCommand, VoidOfferC
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
+import { isAcross, isSeparate } from './kinds.js';
 import { notOwner } from './ownership.js';
-import type { Change, LedgerView, Rule, StoredEffect, StoredOffer } from './ruling.js';
+import type { Change, LedgerView, Rule, Ruling, StoredEffect, StoredOffer } from './ruling.js';
 
 /*
  * An offer is one attempt; its bytes never change; a case has at most one that is open.
  *   (none)   -> intended              the intent and the bytes, committed before anything is sent
  *   intended -> offered               before the bytes leave: from here on they may have arrived
- *   open     -> accepted | rejected   by the decision, in the decision's transaction (decisions.ts)
+ *   open     -> accepted | rejected   by the decision, in the decision's transaction (acceptance.ts, decisions.ts)
  *   open     -> withdrawn | expired   by a void, which inserts the decision (a tombstone) in the same transaction
  * Open are intended, offered and in_doubt; the other states are final, each with a decision under the same key.
- * In one shared ledger nothing makes an offer `in_doubt`: the ledger itself always knows.
+ * In one shared ledger nothing makes an offer `in_doubt`: the ledger itself always knows. Where the receiver has a ledger of its own,
+ * only what that one has decided closes an offer (closing.ts).
  */
 
 const OPEN_STATES: readonly OfferState[] = ['intended', 'offered', 'in_doubt'];
@@ -35,6 +37,14 @@ export function offerRow(offer: StoredOffer): OfferRow {
   return row;
 }
 
+/** The offer closes with its decision, where this ledger has it. */
+export function closedBy(
+  offer: OfferRow | null,
+  to: Pick<OfferRow, 'state' | 'code' | 'closedAt'>,
+): Change[] {
+  return offer === null ? [] : [{ do: 'set_offer', from: offer.state, row: { ...offer, ...to } }];
+}
+
 /** Where the claim on an offer stands; its tenant is a column of its own. */
 export function claimIdOf({ root, sender, handoffId, attempt }: AcceptanceKey): string {
   return [root, sender, handoffId, attempt].join(' ');
@@ -52,6 +62,10 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
     throw new HoldfastError('usage', 'accept_by is a UTC time.');
   const standing = fence(view, write, command);
   if (isRefused(standing)) return standing;
+  // Of a receiver with a ledger of its own, the envelope is all that it learns of the keys that are taken.
+  if (command.effects === undefined && isSeparate(view, standing.case)) {
+    throw new HoldfastError('usage', 'An offer of a separate kind says which effects its envelope lists.');
+  }
   if (view.openOffer(ref) !== null) return refuse({ write, ref, writer, code: 'offer_open' });
   const effects = view.effects(ref);
   const flying = inFlight(view, effects);
@@ -132,7 +146,9 @@ export const markOffered: Rule<AcceptanceKey, OfferRow> = (view, key) => {
   const offer = view.offer(key);
   if (offer === null) throw new HoldfastError('offer_unknown');
   const { ref } = offer;
-  if (offer.state === 'offered') return { changes: [], audit: null, result: offerRow(offer) };
+  if (isOpen(offer) && offer.state !== 'intended') {
+    return { changes: [], audit: null, result: offerRow(offer) };
+  }
   if (offer.state !== 'intended') {
     return refuse({
       write: 'mark_offered',
@@ -173,6 +189,7 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
   if (decided !== null) {
     return { changes: [], audit: null, result: { outcome: 'decided', decision: decided } };
   }
+  if (isAcross(view, offer)) return refuse({ ...refused, code: 'withdraw_needed' });
   const row = view.case(ref);
   if (row === null) return refuse({ ...refused, code: 'not_owner' });
   if (row.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, ...notOwner(row) });
@@ -213,7 +230,6 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
   };
 };
 
-/** The first verified receipt stays: another would prove the same acceptance. */
 export const recordReceipt: Rule<RecordReceiptCommand, OfferRow> = (view, command) => {
   const { key, receipt, receiptKey } = command;
   const offer = view.offer(key);
@@ -228,6 +244,12 @@ export const recordReceipt: Rule<RecordReceiptCommand, OfferRow> = (view, comman
       data: { state },
     });
   }
+  return keepReceipt(offer, receipt, receiptKey);
+};
+
+/** Of an accepted offer. The first verified receipt stays: another would prove the same acceptance. */
+export function keepReceipt(offer: StoredOffer, receipt: string, receiptKey: string): Ruling<OfferRow> {
+  const { key, ref } = offer;
   if (offer.receipt !== null) return { changes: [], audit: null, result: offerRow(offer) };
   const row: OfferRow = { ...offerRow(offer), receipt, receiptKey };
   return {
@@ -247,4 +269,4 @@ export const recordReceipt: Rule<RecordReceiptCommand, OfferRow> = (view, comman
     },
     result: row,
   };
-};
+}

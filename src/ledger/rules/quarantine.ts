@@ -1,10 +1,10 @@
 import { type AcceptanceKey, type CaseRef, HoldfastError, toUtc } from '../../core/index.js';
-import type { Quarantine } from '../model.js';
-import type { LedgerView, Rule } from './ruling.js';
+import type { CaseRow, Quarantine, Transfer } from '../model.js';
+import type { LedgerView, Rule, Ruling, StoredOffer } from './ruling.js';
 
 /*
- * A case whose ledger is proved older than what was witnessed is closed to every write, refusals included: one more entry would fork
- * its chain. The wrappers below stand between every rule on a case and its command.
+ * A case whose ledger is proved older than what was witnessed, or contradicted by a receipt, is closed to every write, refusals
+ * included: one more entry would fork its chain. The wrappers below stand between every rule on a case and its command.
  */
 
 export const quarantine: Rule<Omit<Quarantine, 'at'>, void> = (view, command) => ({
@@ -14,6 +14,34 @@ export const quarantine: Rule<Omit<Quarantine, 'at'>, void> = (view, command) =>
   audit: null,
   result: undefined,
 });
+
+/**
+ * A receipt proves that the owner of this ledger handed the case on in a way that the ledger holds for impossible: it was restored to an
+ * older state, or the other side decided twice. Two may own the case now, so nobody here goes on with it.
+ */
+export function contradicted(
+  view: LedgerView,
+  transfer: Transfer,
+  row: CaseRow | null,
+  offer: StoredOffer | null,
+): Ruling<never> {
+  const { ref, key, toAgent, newEpoch, digest } = transfer;
+  const quarantined: Quarantine = {
+    ref,
+    reason: 'receipt_contradicted',
+    witnessed: { handoffId: key.handoffId, attempt: key.attempt, toAgent, epoch: newEpoch, digest },
+    found: {
+      ...(row === null ? {} : { owner: row.owner, epoch: row.epoch }),
+      ...(offer === null ? {} : { attempt: offer.key.attempt, offer: offer.state }),
+    },
+    at: toUtc(view.now),
+  };
+  return {
+    changes: [{ do: 'quarantine', row: quarantined }],
+    audit: null,
+    refusal: new HoldfastError('case_quarantined'),
+  };
+}
 
 /** @throws case_quarantined, with nothing written */
 export function onCase<C extends { readonly ref: CaseRef }, T>(rule: Rule<C, T>): Rule<C, T> {

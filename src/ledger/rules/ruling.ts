@@ -9,6 +9,7 @@ import type {
   OfferRow,
   Quarantine,
   TaskRow,
+  Transfer,
   WorkItem,
 } from '../model.js';
 import type { Claim } from '../port.js';
@@ -74,10 +75,12 @@ export type Change =
   | { readonly do: 'add_offer'; readonly guard: Guard; readonly row: StoredOffer }
   | { readonly do: 'set_offer'; readonly from: OfferRow['state']; readonly row: OfferRow }
   | { readonly do: 'add_decision'; readonly row: DecisionRow }
+  | { readonly do: 'add_transfer'; readonly row: Transfer }
   | { readonly do: 'add_work'; readonly guard: Guard; readonly row: WorkItem }
   | { readonly do: 'supersede_work'; readonly row: WorkItem }
   | { readonly do: 'settle_work'; readonly guard: Guard; readonly row: WorkItem }
   | { readonly do: 'add_note'; readonly guard: Guard; readonly row: NoteRow }
+  /** The `row` is `started`; inherited, it is what another ledger says of it. */
   | {
       readonly do: 'start_effect';
       readonly guard: Guard;
@@ -104,11 +107,15 @@ export interface CaseFacts {
 
 /**
  * What a rule says to a command. A storage carries out the changes, chains the facts and commits; then it returns the result,
- * or throws the refusal: a refused write leaves its audit entry and nothing else.
+ * or throws the refusal: a refused write leaves its audit entry and nothing else, or else, unaudited, the quarantine of its case.
  */
 export type Ruling<T> =
   | { readonly changes: readonly Change[]; readonly audit: CaseFacts | null; readonly result: T }
-  | { readonly changes: readonly []; readonly audit: CaseFacts; readonly refusal: HoldfastError };
+  | {
+      readonly changes: readonly Change[];
+      readonly audit: CaseFacts | null;
+      readonly refusal: HoldfastError;
+    };
 
 /** A rule is pure: the view and the command are all it knows. */
 export type Rule<C, T> = (view: LedgerView, command: C) => Ruling<T>;

@@ -1,6 +1,8 @@
-import { HoldfastError } from '../../core/index.js';
+import { type AcceptanceKey, HoldfastError } from '../../core/index.js';
 import { TERMINAL_TASK_STATES } from '../../protocol/index.js';
+import type { Principal } from '../../trust/index.js';
 import type { TaskRow } from '../model.js';
+import type { DecisionTask } from '../port.js';
 import type { Rule } from './ruling.js';
 
 /*
@@ -30,6 +32,11 @@ export const saveTask: Rule<TaskRow, TaskRow> = (view, command) => {
   };
   return { changes: [{ do: 'save_task', row }], audit: null, result: row };
 };
+
+/** The task of an offer, with its decision. */
+export function taskOf(task: DecisionTask, key: AcceptanceKey, principal: Principal): TaskRow {
+  return { ...task, tenant: key.tenant, peer: principal.agent, version: 1, handoffId: key.handoffId };
+}
 
 function isTerminal(state: string): boolean {
   return (TERMINAL_TASK_STATES as readonly string[]).includes(state);

@@ -63,7 +63,7 @@ async function attentionOf(database: LedgerDatabase): Promise<Finding[]> {
     findings.push({ severity: 'warn', code: 'effects_unknown', message });
   }
   if (quarantined > 0) {
-    const message = `Quarantined cases: ${quarantined}. This ledger is older than what was witnessed of them; \`holdfast attention\` lists them.`;
+    const message = `Quarantined cases: ${quarantined}. This ledger contradicts what was witnessed or proved of them; \`holdfast attention\` lists them.`;
     findings.push({ severity: 'warn', code: 'cases_quarantined', message });
   }
   return findings;

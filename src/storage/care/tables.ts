@@ -67,6 +67,10 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
     ],
   },
   {
+    name: 'transfers',
+    columns: [...REF, ...ATTEMPT, 'to_agent', 'old_epoch', 'new_epoch', 'digest', 'receipt', 'receipt_key'],
+  },
+  {
     name: 'tasks',
     columns: ['tenant', 'id', 'peer', 'context_id', 'state', 'version', 'status_at', 'task', 'handoff_id'],
   },

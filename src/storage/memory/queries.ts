@@ -15,7 +15,7 @@ import { attemptKey, refKey, type State } from './state.js';
 /** The same questions as the SQL ones, over the maps. */
 export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQueries {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit } = tables;
-  const { holders, claims, quarantines } = tables;
+  const { transfers, holders, claims, quarantines } = tables;
   const quarantined = (ref: CaseRef) => quarantines.get(...refKey(ref)) !== null;
   const alive = (holder: string) => (holders.get(holder)?.until ?? '') > toUtc(now);
   const free = (tenant: string, what: ClaimRow['what'], id: string) => {
@@ -80,6 +80,8 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
     workOf: (ref) => work.where((row) => isSameCase(row.ref, ref)),
     notes: (ref) => notes.where((row) => isSameCase(row.ref, ref)),
     effects: (ref) => effects.where((row) => isSameCase(row.ref, ref)),
+    transfers: (ref) =>
+      transfers.where((row) => isSameCase(row.ref, ref)).sort((a, b) => a.newEpoch - b.newEpoch),
     task: (tenant, id) => tasks.get(tenant, id),
     tasks: (filter) => page(tasks.all(), filter),
     nextSeq: (ref) => (audit.get(...refKey(ref))?.entries.length ?? 0) + 1,

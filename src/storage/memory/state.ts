@@ -13,6 +13,7 @@ import type {
   StoredEffect,
   StoredOffer,
   TaskRow,
+  Transfer,
   WorkItem,
 } from '../../ledger/index.js';
 import type { ChangeHandlers } from '../engine.js';
@@ -47,6 +48,7 @@ function tablesOf(journal: Journal) {
     work: journal.table<WorkItem>(),
     notes: journal.table<NoteRow>(),
     effects: journal.table<StoredEffect>(),
+    transfers: journal.table<Transfer>(),
     tasks: journal.table<TaskRow>(),
     audit: journal.table<Chained>(),
     holders: journal.table<{ readonly holder: string; readonly until: string }>(),
@@ -59,6 +61,7 @@ function tablesOf(journal: Journal) {
 export function handlersOf({ tables }: State): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, holders, claims, quarantines } =
     tables;
+  const { transfers } = tables;
   const fence = ({ ref, owner, epoch }: Guard): CaseRow => {
     const row = cases.get(...refKey(ref));
     if (row?.owner !== owner || row.epoch !== epoch || row.status !== 'open') {
@@ -93,6 +96,7 @@ export function handlersOf({ tables }: State): ChangeHandlers {
       offers.replace({ ...row, intendedSeq }, (offer) => offer.state === from, ...attemptKey(row.key));
     },
     add_decision: ({ row }) => decisions.add(row, ...attemptKey(row.key)),
+    add_transfer: ({ row }) => transfers.add(row, ...refKey(row.ref), row.newEpoch),
     add_work({ guard, row }) {
       fence(guard);
       work.add(row, row.ref.tenant, row.id);

@@ -8,6 +8,7 @@ import { ofNote } from '../rows/notes.js';
 import { ofOffer } from '../rows/offers.js';
 import { ofQuarantine } from '../rows/quarantines.js';
 import { ofTask } from '../rows/tasks.js';
+import { ofTransfer } from '../rows/transfers.js';
 import { ofWork } from '../rows/work.js';
 import type { Slice } from './slice.js';
 
@@ -43,6 +44,7 @@ const rows: {
     },
   ],
   add_decision: ({ row }) => ['add_decision', ofDecision(row)],
+  add_transfer: ({ row }) => ['add_transfer', ofTransfer(row)],
   add_work: ({ guard, row }) => ['add_work', { ...ofWork(row), ...ofGuard(guard) }],
   supersede_work: ({ row }) => ['supersede_work', ofWork(row)],
   settle_work: ({ guard, row }) => ['settle_work', { ...ofWork(row), ...ofGuard(guard) }],
@@ -82,8 +84,10 @@ export interface Judged<T> {
 }
 
 export function commandOf<T>({ ruling, slice, at, byKind, acceptBy }: Judged<T>, commitId: string): Command {
-  const lists = ruling.changes.map((change) => rowOf(change, slice));
   const { changes, audit } = ruling;
+  const lists = changes.map((change) => rowOf(change, slice));
+  // A case moves once in a list; the moves before its last one are a list of their own.
+  for (const list of lists.filter(([name]) => name === 'move_case').slice(0, -1)) list[0] = 'pass_case';
   if (audit === null) return { head: {}, lists, changes, newHead: null };
   const ref = ofRef(audit.ref);
   let newHead = slice.head;

@@ -16,6 +16,7 @@ import type { Slice } from './slice.js';
 import type { Slices } from './slices.js';
 import { snapshotOf } from './snapshot.js';
 import { taskTable } from './tasks.js';
+import { transferTable } from './transfers.js';
 import { workTable } from './work.js';
 
 type Questions = {
@@ -79,6 +80,7 @@ export function questionsOf(
     work: work.get,
     workItems: work.list,
     notes: notes.list,
+    transfers: transferTable(ask).list,
     currentEffects: async (ref) => {
       const queries = await ofCase(ref);
       return queries.effects(ref).map((effect) => asOf(effect, queries.now));

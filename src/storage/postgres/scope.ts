@@ -50,7 +50,12 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   markOffered: ofAttempt,
   voidOffer: ({ key }) => ofAttempt(key),
   recordReceipt: ({ key }) => ofAttempt(key),
-  accept: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  markInDoubt: ofAttempt,
+  releaseOffer: ({ key }) => ofAttempt(key),
+  closeOffer: ({ key }) => ofAttempt(key),
+  // The kind too: a case that another ledger hands in may not be known yet.
+  accept: ({ ref, key, kind }) => ({ ...ofCase({ ref }), key, kind }),
+  withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   reject: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   recordDelivery: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   startEffect: ofCase,

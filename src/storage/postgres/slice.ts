@@ -50,8 +50,14 @@ export class Elsewhere extends Error {
 /** Longer ago, the database's clock may have been set meanwhile, milliseconds. */
 const GUESS_MS = 10_000;
 
-/** Rules read neither: a slice that is kept would only grow by them. */
-const NOT_KEPT: ReadonlySet<Change['do']> = new Set(['add_note', 'add_task', 'save_task', 'put_kind']);
+/** Rules read none of them: a slice that is kept would only grow by them. */
+const NOT_KEPT: ReadonlySet<Change['do']> = new Set([
+  'add_note',
+  'add_task',
+  'add_transfer',
+  'save_task',
+  'put_kind',
+]);
 
 const idOf = (key: AcceptanceKey) => JSON.stringify(attemptKey(key));
 

@@ -5,6 +5,7 @@ import { type DecisionColumns, toDecision } from '../rows/decisions.js';
 import { type EffectColumns, toEffect } from '../rows/effects.js';
 import { type NoteColumns, toNote } from '../rows/notes.js';
 import { type OfferColumns, toOffer } from '../rows/offers.js';
+import { type TransferColumns, toTransfer } from '../rows/transfers.js';
 import { toWork, type WorkColumns } from '../rows/work.js';
 import { type EntryColumns, toEntry } from './audit.js';
 import { type Ask, caseOf, THIS_CASE } from './keys.js';
@@ -16,7 +17,8 @@ const rows = (table: string, order = 'ord') =>
 const SNAPSHOT = {
   name: 'snapshot',
   text: `SELECT clock_timestamp() AS clock, ${rows('cases')}, ${rows('offers')}, ${rows('decisions')},
-    ${rows('work_items')}, ${rows('effects')}, ${rows('notes')}, ${rows('audit', 'seq')}`,
+    ${rows('work_items')}, ${rows('effects')}, ${rows('notes')}, ${rows('transfers', 'new_epoch')},
+    ${rows('audit', 'seq')}`,
 };
 
 interface Columns {
@@ -27,6 +29,7 @@ interface Columns {
   work_items: WorkColumns[];
   effects: EffectColumns[];
   notes: NoteColumns[];
+  transfers: TransferColumns[];
   audit: EntryColumns[];
 }
 
@@ -41,6 +44,7 @@ export async function snapshotOf(ask: Ask, ref: CaseRef, given: Date | undefined
     work: row.work_items.map(toWork),
     effects: row.effects.map((columns) => asOf(toEffect(columns), given ?? row.clock)),
     notes: row.notes.map(toNote),
+    transfers: row.transfers.map(toTransfer),
     audit: row.audit.map(toEntry),
   };
 }

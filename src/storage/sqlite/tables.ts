@@ -12,6 +12,7 @@ import { offerTable } from './offers.js';
 import { Prepared } from './prepared.js';
 import { quarantineTable } from './quarantines.js';
 import { taskTable } from './tasks.js';
+import { transferTable } from './transfers.js';
 import { workTable } from './work.js';
 
 /** Every table of one connection, with its statements prepared. */
@@ -29,6 +30,7 @@ export function tablesOf(db: Database.Database) {
     work: workTable(db, prepared),
     notes: noteTable(db),
     effects: effectTable(db),
+    transfers: transferTable(db),
     tasks: taskTable(db, prepared),
     audit: auditTable(db),
     claims: claimTable(db),
@@ -41,6 +43,7 @@ export type View = Omit<LedgerQueries, 'now'> & { now: Date };
 
 export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
+  const { transfers } = tables;
   const view: View = {
     now: new Date(0),
     incarnation: tables.incarnation,
@@ -62,6 +65,7 @@ export function viewOf(tables: Tables): View {
     workOf: work.ofCase,
     notes: notes.list,
     effects: effects.list,
+    transfers: transfers.list,
     task: tasks.get,
     tasks: tasks.list,
     nextSeq: audit.nextSeq,
@@ -81,6 +85,7 @@ export function viewOf(tables: Tables): View {
 
 export function handlersOf(tables: Tables): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
+  const { transfers } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
@@ -89,6 +94,7 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     add_offer: ({ guard, row }) => offers.add(guard, row),
     set_offer: ({ from, row }) => offers.set(from, row),
     add_decision: ({ row }) => decisions.add(row),
+    add_transfer: ({ row }) => transfers.add(row),
     add_work: ({ guard, row }) => work.add(guard, row),
     supersede_work: ({ row }) => work.supersede(row),
     settle_work: ({ guard, row }) => work.settle(guard, row),

@@ -30,6 +30,8 @@ const regressed = (caseId = 'CASE-1'): Omit<Quarantine, 'at'> => ({
 /** Everything that can be asked of the case or of its offer. */
 function writes(ledger: LedgerStore, clock: TestClock): Record<string, () => Promise<unknown>> {
   const { key, principal, digest } = delivery();
+  const proved = { key, ref: ref(), toAgent: BILLING, oldEpoch: 3, newEpoch: 4, digest };
+  const transfer = { ...proved, receipt: 'r', receiptKey: '{}' };
   return {
     openCase: () => openCase(ledger, 'CASE-1'),
     closeCase: () => ledger.closeCase(asTriage),
@@ -39,6 +41,11 @@ function writes(ledger: LedgerStore, clock: TestClock): Record<string, () => Pro
     markOffered: () => ledger.markOffered(key),
     voidOffer: () => ledger.voidOffer({ key, writer: TRIAGE, reason: 'x', expired: false, answer: '{}' }),
     recordReceipt: () => ledger.recordReceipt({ key, receipt: 'r', receiptKey: '{}' }),
+    markInDoubt: () => ledger.markInDoubt(key),
+    releaseOffer: () => ledger.releaseOffer(transfer),
+    closeOffer: () =>
+      ledger.closeOffer({ key, verdict: 'rejected', code: 'x', digest, answer: '{}', expired: false }),
+    withdraw: () => ledger.withdraw({ key, ref: ref(), answer: '{}', principal }),
     accept: () => ledger.accept(acceptance(clock)),
     reject: () => ledger.reject(rejection(clock, 'fact_missing')),
     recordDelivery: () => ledger.recordDelivery(key, ref(), principal, digest, 'delivery_repeated'),

@@ -1,6 +1,7 @@
 import { sql as ledger } from './001-ledger.js';
 import { sql as commit } from './002-commit.js';
 import { sql as fences } from './003-fences.js';
+import { sql as separate } from './004-separate.js';
 
 export interface Migration {
   readonly version: number;
@@ -13,4 +14,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'ledger', sql: ledger },
   { version: 2, name: 'commit', sql: commit },
   { version: 3, name: 'fences', sql: fences },
+  { version: 4, name: 'separate', sql: separate },
 ];

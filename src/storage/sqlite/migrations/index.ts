@@ -1,6 +1,7 @@
 import { sql as ledger } from './001-ledger.js';
 import { sql as noReplacing } from './002-no-replacing.js';
 import { sql as claims } from './003-claims.js';
+import { sql as separate } from './004-separate.js';
 
 export interface Migration {
   readonly version: number;
@@ -13,4 +14,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'ledger', sql: ledger },
   { version: 2, name: 'no-replacing', sql: noReplacing },
   { version: 3, name: 'claims', sql: claims },
+  { version: 4, name: 'separate', sql: separate },
 ];

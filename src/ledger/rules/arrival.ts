@@ -1,0 +1,123 @@
+import { HoldfastError, toUtc } from '../../core/index.js';
+import type { AuditFact, CaseRow, KindDefinition } from '../model.js';
+import type { AcceptCommand, SeparateAcceptance } from '../port.js';
+import { boundsOf } from './facts.js';
+import { contradicted } from './quarantine.js';
+import type { Change, LedgerView, Ruling } from './ruling.js';
+import { begins, chainTo, isFor, kept, learned, released, type Step, sameKey } from './transfers.js';
+
+/** The case as an acceptance finds it, once what the envelope proves has been taken over. Nothing of it stands unless the case is accepted. */
+export interface Arrival {
+  readonly row: CaseRow | null;
+  readonly kind: KindDefinition | null;
+  readonly changes: readonly Change[];
+  readonly facts: readonly AuditFact[];
+  /** Whether this ledger's own offer of the case, if one was open, is released. */
+  readonly released: boolean;
+}
+
+/** A `shared` case is as it stands. A `separate` one may have moved where this ledger could not see it, or be new here. */
+export function arrive(view: LedgerView, command: AcceptCommand): Arrival | Ruling<never> {
+  const { ref, separate } = command;
+  const row = view.case(ref);
+  const kind = view.kind(ref.tenant, row?.kind ?? command.kind);
+  if (kind?.mode !== 'separate') return asItStands(row, kind);
+  if (separate === undefined) {
+    throw new HoldfastError(
+      'usage',
+      'An acceptance in a separate kind brings its receipt, provenance and effects.',
+    );
+  }
+  if (row === null) return firstContact(view, command, kind, separate);
+  return row.status === 'open' ? follow(view, command, row, kind, separate) : asItStands(row, kind);
+}
+
+function asItStands(row: CaseRow | null, kind: KindDefinition | null): Arrival {
+  return { row, kind, changes: [], facts: [], released: false };
+}
+
+/** Takes over, one after another, what happened since this ledger last knew; what does not follow is left to the judge of owner and epoch. */
+function follow(
+  view: LedgerView,
+  { ref, principal, toAgent }: AcceptCommand,
+  found: CaseRow,
+  kind: KindDefinition,
+  { provenance }: SeparateAcceptance,
+): Arrival | Ruling<never> {
+  const steps: Step[] = [];
+  let row = found;
+  let isReleased = false;
+  for (const transfer of provenance) {
+    if (transfer.newEpoch <= row.epoch) continue;
+    if (!begins(row, transfer)) break;
+    const open = steps.length === 0 ? view.openOffer(ref) : null;
+    if (open !== null && sameKey(open.key, transfer.key)) {
+      // For other bytes than were offered: it proves nothing about them.
+      if (!isFor(open, transfer)) break;
+      isReleased = true;
+    } else if (open !== null || transfer.key.sender === toAgent || transfer.toAgent === toAgent) {
+      // What the agent itself offered or accepted, its ledger would know.
+      return contradicted(view, transfer, row, open);
+    }
+    const step =
+      open === null ? learned(row, transfer, principal.agent) : released(view, row, open, transfer);
+    steps.push(step);
+    row = step.to;
+  }
+  return {
+    row,
+    kind,
+    changes: steps.flatMap((step) => step.changes),
+    facts: steps.map((step) => step.fact),
+    released: isReleased,
+  };
+}
+
+/**
+ * The case is imported for its owner if that is the root itself, or if the chain from the root to it is proved. Where this node is the
+ * root, or has owned the case, it would know the case: it does not, so whoever says so is wrong, or its ledger lost it.
+ */
+function firstContact(
+  view: LedgerView,
+  command: AcceptCommand,
+  kind: KindDefinition,
+  { provenance }: SeparateAcceptance,
+): Arrival {
+  const { ref, epoch, principal, toAgent } = command;
+  const owner = principal.agent;
+  const chain = chainTo(provenance, ref, owner, epoch);
+  const parties = chain.map(({ key }) => key.sender);
+  const proved = owner === ref.root || parties.includes(ref.root);
+  if (!proved || toAgent === ref.root || parties.includes(toAgent)) return asItStands(null, kind);
+  const row: CaseRow = {
+    ref,
+    kind: kind.kind,
+    status: 'open',
+    owner,
+    epoch,
+    openedBy: owner,
+    openedAt: toUtc(view.now),
+    closedAt: null,
+    contract: null,
+    constraints: { caps: {}, prohibitions: [], operations: null },
+    hops: parties,
+    tasksLeft: kind.limits.maxTasks - parties.length,
+  };
+  const steps = chain.map((transfer) => kept(transfer, owner));
+  return {
+    row,
+    kind,
+    changes: [{ do: 'open_case', row }, ...steps.flatMap((step) => step.changes)],
+    facts: [
+      {
+        type: 'case_imported',
+        actor: owner,
+        epochAfter: epoch,
+        rule: 'H1',
+        data: { kind: kind.kind, owner, bounds: boundsOf(row), importedFrom: owner },
+      },
+      ...steps.map((step) => step.fact),
+    ],
+    released: false,
+  };
+}
