@@ -51,6 +51,9 @@ export type {
   EffectRow,
   KindDefinition,
   NoteRow,
+  Notification,
+  NotificationEntry,
+  NotificationFilter,
   OfferRow,
   WorkItem,
 } from './ledger/index.js';
@@ -60,7 +63,9 @@ export type {
   EvidenceInput,
   Holdfast,
   LedgerReader,
+  NewsHandler,
   OpenCaseInput,
   OpenOptions,
+  TaskNews,
 } from './node/index.js';
 export { openHoldfast } from './node/index.js';

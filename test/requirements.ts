@@ -177,6 +177,30 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
   'R-128': { where: ['ledger', 'receiver'], what: 'Text that claims an approval is no credential' },
 
+  // Push notifications
+  'R-143': {
+    where: ['receiver', 'wire'],
+    what: 'A notification proves where it comes from, by a token that is good for one task alone',
+  },
+  'R-144': { where: ['receiver'], what: 'Only notifications of a task that is ours are taken' },
+  'R-145': {
+    where: ['receiver', 'wire'],
+    what: 'A notification that comes again is answered 2xx, and does nothing more',
+  },
+  'R-146': {
+    where: ['receiver', 'wire'],
+    what: 'Id, time stamp and raw body are signed; old ones are refused, and ids are remembered',
+  },
+  'R-147': {
+    where: ['sender', 'ledger'],
+    what: 'Every notification is tried, again with growing waits, and visibly given up at last',
+  },
+  'R-148': {
+    where: ['sender'],
+    what: 'Where notifications go is guarded at registration and at every delivery',
+  },
+  'R-149': { where: ['receiver'], what: 'A notification leads to a read and to nothing else' },
+
   // Audit
   'R-153': {
     where: ['ledger', 'node'],
@@ -195,6 +219,7 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-169': { where: ['sender', 'receiver'], what: 'No fact that cannot be traced' },
   'R-170': { where: ['sender', 'receiver'], what: 'No expired reference' },
   'R-171': { where: ['receiver'], what: 'No drift between versions' },
+  'R-175': { where: ['receiver'], what: 'Duplicate notifications do nothing twice' },
 
   // Tests
   'R-189': {

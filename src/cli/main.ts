@@ -17,6 +17,7 @@ import { addInit } from './commands/init.js';
 import { addKey } from './commands/key.js';
 import { addKind } from './commands/kind.js';
 import { addPeerCommands } from './commands/peer.js';
+import { addPush } from './commands/push.js';
 import { addServe } from './commands/serve.js';
 import { addWitness } from './commands/witness.js';
 import { addWork } from './commands/work.js';
@@ -38,6 +39,7 @@ const GROUPS = [
   addEvidence,
   addHandoff,
   addWork,
+  addPush,
   addAudit,
   addAttention,
   addWitness,

@@ -164,6 +164,11 @@ export const ERROR_TABLE = {
   ),
   kind_conflict: refusal('changed', 'operator', 'The ledger holds another definition of this kind.'),
   task_conflict: refusal('same', 'developer', 'The task was changed by another writer, or is final.'),
+  push_limit: refusal(
+    'changed',
+    'sender',
+    'The task has as many push notification configurations as it may have.',
+  ),
   audit_broken: refusal('never', 'operator', 'The audit chain of the case does not verify.'),
 
   // Nothing was decided.

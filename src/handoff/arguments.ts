@@ -82,6 +82,10 @@ const ARGUMENTS = {
     traceparent: text.optional(),
   }),
   resend: key,
+  watchTask: shape({ peer: text, taskId: text }),
+  unwatchTask: shape({ watchId: text }),
+  onTaskNews: shape({ handler: run }),
+  retryNotifications: shape({ tenant: text.optional(), pushId: text.optional(), seq: epoch.optional() }),
   voidOffer: shape({ key, reason: z.string('must be a text') }),
   onHandoff: shape({
     contract: z.union([text, shape({ id: text })], 'must be a contract or its id'),

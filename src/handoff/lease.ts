@@ -1,8 +1,11 @@
 import { type AcceptanceKey, isHoldfastError, type Logger, newId, pause } from '../core/index.js';
-import type { Claimed, LedgerStore, OfferRow, WorkItem } from '../ledger/index.js';
+import type { Claimed, DuePush, LedgerStore, OfferRow, PushClaim, WorkItem } from '../ledger/index.js';
 
 export interface LeaseOptions {
-  readonly ledger: Pick<LedgerStore, 'heartbeat' | 'isAlive' | 'claimOffers' | 'claimWork' | 'release'>;
+  readonly ledger: Pick<
+    LedgerStore,
+    'heartbeat' | 'isAlive' | 'claimOffers' | 'claimWork' | 'claimPushes' | 'release'
+  >;
   /** URL of the agent that this process acts for. */
   readonly agent: string;
   readonly logger: Logger;
@@ -27,6 +30,11 @@ export interface Lease {
   claimOffer(key: AcceptanceKey): Promise<boolean>;
   claimWork(tenant: string, limit: number): Promise<WorkItem[]>;
   claimWorkItem(item: WorkItem): Promise<boolean>;
+  claimPushes(
+    tenant: string,
+    limit: number,
+    under: Pick<PushClaim, 'without' | 'working'>,
+  ): Promise<DuePush[]>;
   /** Gives back one claim. Never fails: what cannot be given back now is once the lease is renewed. */
   release(claimed: Claimed): Promise<void>;
   /** Gives back everything; others can go on at once. */
@@ -144,6 +152,8 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
       const one = { tenant: ref.tenant, agent, holder, limit: 1, workId: id };
       return (await claim(() => ledger.claimWork(one))).length > 0;
     },
+    claimPushes: (tenant, limit, under) =>
+      claim(() => ledger.claimPushes({ tenant, agent, holder, limit, ...under })),
     async release(claimed) {
       try {
         await ledger.release(holder, claimed);

@@ -1,5 +1,6 @@
 export type * from './model.js';
 export type * from './port.js';
+export type * from './push.js';
 export { asOf } from './rules/effects.js';
 export { boundsOf } from './rules/facts.js';
 export { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from './rules/index.js';
@@ -17,3 +18,4 @@ export type {
   StoredOffer,
   WorkClaim,
 } from './rules/ruling.js';
+export type * from './watch.js';

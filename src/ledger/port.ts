@@ -16,6 +16,21 @@ import type {
   WorkItem,
   WorkState,
 } from './model.js';
+import type {
+  AddPushCommand,
+  Announcement,
+  DeadFilter,
+  DuePush,
+  Notification,
+  NotificationEntry,
+  NotificationFilter,
+  NotificationSettled,
+  PushClaim,
+  PushConfig,
+  RemovePushCommand,
+  SettleNotificationCommand,
+} from './push.js';
+import type { AddWatchCommand, TaskWatch } from './watch.js';
 
 export interface OpenCaseCommand {
   readonly ref: CaseRef;
@@ -381,10 +396,10 @@ export interface LedgerStore {
   settleEffect(command: SettleEffectCommand): Promise<EffectRow>;
   listEffects(ref: CaseRef): Promise<EffectRow[]>;
 
-  /** @throws task_conflict where the id exists */
-  createTask(task: Omit<TaskRow, 'version'>): Promise<TaskRow>;
-  /** Compare and set on `version`, never on a task in a terminal state. @throws task_conflict */
-  saveTask(task: TaskRow): Promise<TaskRow>;
+  /** With a notification to each that asked, if the change is an event. @throws task_conflict where the id exists */
+  createTask(task: Omit<TaskRow, 'version'> & Announcement): Promise<TaskRow>;
+  /** Compare and set on `version`, never on a task in a terminal state. @throws task_conflict, push_limit */
+  saveTask(task: TaskRow & Announcement): Promise<TaskRow>;
   /** Another peer's task is `null`, like an unknown one. */
   getTask(tenant: string, peer: string, id: string): Promise<TaskRow | null>;
   /** Newest status first, then by id; `total` counts all that match. */
@@ -407,6 +422,34 @@ export interface LedgerStore {
   claimWork(claim: Claim & { readonly workId?: string }): Promise<WorkItem[]>;
   /** Gives back one claim (an offer's key or a work item's id), or all of the holder and its lease. */
   release(holder: string, claimed?: Claimed): Promise<void>;
+
+  /** Where a peer wants to hear of its task; one of the same `configId` is replaced. @throws not_found, push_limit */
+  addPush(command: AddPushCommand): Promise<PushConfig>;
+  /** Oldest first. */
+  listPushes(tenant: string, taskId: string): Promise<PushConfig[]>;
+  removePush(command: RemovePushCommand): Promise<void>;
+  /** Configurations of the agent with a notification to deliver now, that no living process has; they are the holder's now. */
+  claimPushes(claim: PushClaim): Promise<DuePush[]>;
+  /** Says what came of a try. The holder keeps its claim only as long as there is a `next`. */
+  settleNotification(command: SettleNotificationCommand): Promise<NotificationSettled>;
+  /** Oldest first. */
+  listNotifications(tenant: string, filter: NotificationFilter): Promise<NotificationEntry[]>;
+  getNotification(tenant: string, pushId: string, seq: number): Promise<Notification | null>;
+  countNotifications(tenant: string): Promise<{ readonly waiting: number; readonly dead: number }>;
+  /** Dead ones wait again, as if they were new. Tells how many. */
+  retryNotifications(filter: DeadFilter): Promise<number>;
+  /** Dead ones are gone for good. Tells how many. */
+  pruneNotifications(filter: DeadFilter): Promise<number>;
+
+  addWatch(command: AddWatchCommand): Promise<TaskWatch>;
+  /** `null` for an unknown one, and for one whose time is over. */
+  getWatch(watchId: string): Promise<TaskWatch | null>;
+  removeWatch(tenant: string, watchId: string): Promise<void>;
+  /** Removes those of the agent whose time is over. */
+  pruneWatches(tenant: string, agent: string): Promise<void>;
+  /** Remembers that a notification was heard. Idempotent. */
+  hear(watchId: string, notificationId: string): Promise<void>;
+  isHeard(watchId: string, notificationId: string): Promise<boolean>;
 
   /** Closes the case to every write until a person acts. Idempotent: the first stays. */
   quarantine(row: Omit<Quarantine, 'at'>): Promise<void>;

@@ -19,6 +19,7 @@ import type { CaseWrite, EvidenceInput, Holdfast, OpenCaseInput } from './holdfa
 import { putKinds } from './kinds.js';
 import type { ContractBook } from './received.js';
 import type { Service } from './service.js';
+import type { NewsHandler, Watches } from './watches.js';
 
 export interface AgentParts {
   readonly config: Config;
@@ -28,15 +29,19 @@ export interface AgentParts {
   readonly contracts: ContractBook;
   readonly sender: Sender;
   readonly service: Service;
+  readonly watches: Watches;
   /** Compares the ledger with what was seen of it. */
   checkLedger(): Promise<void>;
   /** Ends what this agent holds besides the ledger. */
   release(): Promise<void>;
 }
 
+/** Notifications in one transaction. */
+const RETRIED = 500;
+
 /** The agent as its user sees it: each method is one use case, written as this agent and never as another. */
 export function createAgent(parts: AgentParts): Holdfast {
-  const { config, identity, ledger, evidence, contracts, sender, service } = parts;
+  const { config, identity, ledger, evidence, contracts, sender, service, watches } = parts;
   const self = identity.url;
   const tenant = config.tenant;
   const asOwner = <T extends CaseWrite>(write: T) => ({ ...write, writer: self });
@@ -104,6 +109,29 @@ export function createAgent(parts: AgentParts): Holdfast {
     async statusPointer(ref) {
       checkArguments('statusPointer', ref);
       return statusPointer(ledger, self, ref);
+    },
+
+    async retryNotifications(which = {}) {
+      checkArguments('retryNotifications', which);
+      let retried = 0;
+      for (let found = RETRIED; found === RETRIED; retried += found) {
+        found = await ledger.retryNotifications({ tenant, agent: self, ...which, limit: RETRIED });
+      }
+      return retried;
+    },
+
+    async watchTask(task) {
+      checkArguments('watchTask', task);
+      const { watchId, until } = await watches.begin(task.peer, task.taskId);
+      return { watchId, until };
+    },
+    async unwatchTask(watchId) {
+      checkArguments('unwatchTask', { watchId });
+      await watches.end(watchId);
+    },
+    onTaskNews(handler: NewsHandler) {
+      checkArguments('onTaskNews', { handler });
+      watches.handle(handler);
     },
 
     quarantine: (row) => ledger.quarantine(row),

@@ -252,6 +252,18 @@ export const configSchema = z.strictObject({
       'How long a signed evidence URL works. An offer is not sent if one would expire before its `accept_by`.',
     ),
   }),
+  push: section({
+    give_up: duration(
+      7 * 86_400_000,
+      { minMs: 60_000, maxMs: 30 * 86_400_000 },
+      'How old a push notification gets before a failed attempt is its last; then it waits for a person.',
+    ),
+    keep_dead: duration(
+      30 * 86_400_000,
+      { minMs: 60_000, maxMs: 365 * 86_400_000 },
+      'How long a push notification that was given up is kept.',
+    ),
+  }),
   limits: section({
     max_body: size(d.maxBodyBytes, 64 * MIB, 'One HTTP body.'),
     max_envelope: size(d.maxEnvelopeBytes, 16 * MIB, 'One envelope as JSON.'),

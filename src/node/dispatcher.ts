@@ -1,24 +1,33 @@
-import { isHoldfastError, type Logger, pause } from '../core/index.js';
+import { type Clock, isHoldfastError, type Logger, pause, toUtc } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
 import type { Delivery, Lease, Worker } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
+import type { PushDelivery } from '../transport/index.js';
 import { attentionLog } from './attention.js';
 
 export interface DispatcherParts {
   readonly self: string;
   readonly tenants: readonly string[];
-  readonly ledger: Pick<LedgerStore, 'listAttention'>;
+  readonly ledger: Pick<LedgerStore, 'listAttention' | 'pruneNotifications' | 'pruneWatches'>;
   readonly lease: Lease;
   readonly delivery: Delivery;
   readonly worker: Worker;
+  readonly pushes: PushDelivery;
+  readonly clock: Clock;
   readonly logger: Logger;
   readonly sweepMs: number;
+  /** How long a notification that was given up is kept, milliseconds. */
+  readonly keepDeadMs: number;
   /** Ends the A2A tasks of processes that live no more. */
   endAbandonedTasks(): Promise<void>;
 }
 
 /** Offers claimed at once; more are claimed right after. */
 const BATCH = 100;
+/** Between two looks at what has been kept long enough. */
+const PRUNE_MS = 600_000;
+/** Notifications removed at once. */
+const PRUNED = 500;
 
 /**
  * Finishes what nobody who lives works on: open offers, accepted work and A2A tasks of a process that died, and what a caller here has
@@ -29,6 +38,8 @@ export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  /** Of `performance.now()`. */
+  #prunedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
@@ -55,6 +66,7 @@ export class Dispatcher {
           await watch(tenant);
         }
         await this.#parts.endAbandonedTasks();
+        await this.#prune();
         faultPoint('N2.recovered');
       } catch (err) {
         const code = isHoldfastError(err) ? err.code : 'internal';
@@ -65,10 +77,23 @@ export class Dispatcher {
     }
   }
 
+  async #prune(): Promise<void> {
+    const { tenants, self: agent, ledger, clock, keepDeadMs, logger } = this.#parts;
+    if (performance.now() - this.#prunedAt < PRUNE_MS) return;
+    this.#prunedAt = performance.now();
+    const before = toUtc(new Date(clock.now().getTime() - keepDeadMs));
+    for (const tenant of tenants) {
+      const removed = await ledger.pruneNotifications({ tenant, agent, before, limit: PRUNED });
+      await ledger.pruneWatches(tenant, agent);
+      if (removed > 0) logger.warn({ removed }, 'notifications that were given up long ago are removed');
+    }
+  }
+
   async #takeUp(tenant: string): Promise<void> {
-    const { lease, delivery, worker, logger } = this.#parts;
+    const { lease, delivery, worker, pushes, logger } = this.#parts;
     const { signal } = this.#stopping;
     const work = await worker.resume(tenant);
+    await pushes.takeUp(tenant);
     let offers = 0;
     for (let claimed = BATCH; claimed === BATCH && !signal.aborted; offers += claimed) {
       const found = await lease.claimOffers(tenant, BATCH);

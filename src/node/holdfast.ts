@@ -12,6 +12,7 @@ import type {
 import type { CaseRow, EffectRow, LedgerStore, NoteRow, Quarantine, WorkItem } from '../ledger/index.js';
 import type { NodeIdentity } from '../trust/index.js';
 import type { Config } from './config-schema.js';
+import type { NewsHandler } from './watches.js';
 
 /** A case to be opened here, by its id; its root is this agent. */
 export interface OpenCaseInput {
@@ -64,6 +65,9 @@ export type LedgerReader = Pick<
   | 'auditHash'
   | 'listQuarantined'
   | 'listAttention'
+  | 'listNotifications'
+  | 'getNotification'
+  | 'countNotifications'
 >;
 
 /** One agent with its ledger: hands cases over, receives them, and writes under the fence. */
@@ -106,6 +110,26 @@ export interface Holdfast {
   statusPointer(ref: CaseRef): Promise<StatusPointer>;
   /** Stores the kinds of the configuration in the ledger. @throws kind_conflict unless `replace` is set */
   applyKinds(options?: { replace?: boolean }): Promise<Record<string, 'created' | 'same' | 'replaced'>>;
+
+  /** Push notifications that were given up wait again: one, or all of this agent, in its own tenant or the one named. Tells how many. */
+  retryNotifications(which?: {
+    readonly tenant?: string;
+    readonly pushId?: string;
+    readonly seq?: number;
+  }): Promise<number>;
+
+  /**
+   * Asks a peer to tell of a task that this agent made there, for 30 days; {@link onTaskNews} hears of it. The id of the watch ends it.
+   * @throws peer_unknown, not_found, peer_error, peer_unreachable, outcome_unknown
+   */
+  watchTask(task: {
+    readonly peer: string;
+    readonly taskId: string;
+  }): Promise<{ watchId: string; until: string }>;
+  /** Takes nothing more of a watch. */
+  unwatchTask(watchId: string): Promise<void>;
+  /** What this agent does when a watched task has changed: it is given the task as it was read at the peer. A handler that throws hears of it again. */
+  onTaskNews(handler: NewsHandler): void;
 
   /** Closes a case to every write, since its ledger is proved older than what was seen of it. */
   quarantine(row: Omit<Quarantine, 'at'>): Promise<void>;

@@ -34,4 +34,5 @@ export { type OpenOptions, openHoldfast } from './open-holdfast.js';
 export { EVIDENCE_SECRET_FILE, loadEvidenceSecret } from './secrets.js';
 export { formatDuration, formatSize, parseDuration, parseSize } from './units.js';
 export { VERSION } from './version.js';
+export type { NewsHandler, TaskNews } from './watches.js';
 export { acceptLedger, readWitness } from './witnessed-ledger.js';

@@ -23,6 +23,8 @@ import {
   createNodeServer,
   createPeerClient,
   createPeerKeySource,
+  createPushDelivery,
+  createPushSender,
   type FetchPolicy,
   type NetworkPorts,
 } from '../transport/index.js';
@@ -47,6 +49,7 @@ import { ContractBook } from './received.js';
 import { loadEvidenceSecret } from './secrets.js';
 import { Service } from './service.js';
 import { VERSION } from './version.js';
+import { Watches } from './watches.js';
 import { openWitnessedLedger } from './witnessed-ledger.js';
 
 /** Where an agent lives and what it brings; everything has a default. */
@@ -162,11 +165,21 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     received,
     onAccepted: (item) => worker.start(item),
   });
+  const pushes = createPushDelivery({
+    ledger,
+    lease,
+    send: createPushSender(guarded, clock),
+    logger,
+    backoffMs: pace.pushBackoffMs,
+    giveUpMs: config.push.give_up,
+  });
+  const watches = new Watches({ agent: self, ledger, client, peers, logger });
   const service = new Service({
     config,
     lease,
     delivery,
     worker,
+    pushes,
     logger,
     buryDead: () => processes.bury((holder) => ledger.release(holder)),
     ledger: { target: redactUrl(place.target), ...inspection },
@@ -182,6 +195,9 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
         receiver,
         ledger,
         holder: lease.holder,
+        guarded,
+        onNews: (watch) => watches.read(watch),
+        clock,
         evidence: { store, secret },
         ...(options.executor === undefined ? {} : { executor: options.executor }),
         limits,
@@ -200,8 +216,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
         lease,
         delivery,
         worker,
+        pushes,
+        clock,
         logger,
         sweepMs: pace.sweepMs,
+        keepDeadMs: config.push.keep_dead,
         endAbandonedTasks,
       }),
   });
@@ -213,6 +232,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     contracts,
     sender,
     service,
+    watches,
     release: () => guarded.close(),
     checkLedger: async () => {
       await check({ rewrite: true });

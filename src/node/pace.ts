@@ -11,6 +11,8 @@ export interface Pace {
   readonly offerBackoffMs: readonly [first: number, last: number];
   /** Waits before a handler that threw is run again; then its item is parked. */
   readonly workRetriesMs: readonly number[];
+  /** Waits after a notification was not delivered, growing; then the last of them. */
+  readonly pushBackoffMs: readonly number[];
 }
 
 export const DEFAULT_PACE: Pace = {
@@ -20,6 +22,7 @@ export const DEFAULT_PACE: Pace = {
   elsewhereMs: 10_000,
   offerBackoffMs: [500, 30_000],
   workRetriesMs: [1_000, 5_000, 30_000, 120_000],
+  pushBackoffMs: [5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000),
 };
 
 /** Between the tries of a caller who waits for the outcome, milliseconds. */

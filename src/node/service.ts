@@ -3,7 +3,7 @@ import { HoldfastError, type Logger, pause } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
 import type { Delivery, Lease, Worker } from '../handoff/index.js';
 import type { Inspection } from '../storage/index.js';
-import type { NodeServer } from '../transport/index.js';
+import type { NodeServer, PushDelivery } from '../transport/index.js';
 import { peersOf } from './config.js';
 import type { Config } from './config-schema.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -15,6 +15,7 @@ export interface ServiceParts {
   readonly lease: Lease;
   readonly delivery: Delivery;
   readonly worker: Worker;
+  readonly pushes: PushDelivery;
   readonly logger: Logger;
   /** What the node found out about the database of its ledger. */
   readonly ledger: Inspection & { readonly target: string };
@@ -83,13 +84,14 @@ export class Service {
 
   /** What is not done when `shutdown` has passed is taken up by another process, or at the next start. */
   async stop(): Promise<void> {
-    const { config, delivery, worker, lease, logger } = this.#parts;
+    const { config, delivery, worker, pushes, lease, logger } = this.#parts;
     faultPoint('N3.draining');
     const inTime = await within(config.shutdown, [
       this.#server?.drain(),
       this.#dispatcher?.stop(),
       delivery.idle(),
       worker.stop(),
+      pushes.stop(),
     ]);
     if (!inTime)
       logger.warn({ limitMs: config.shutdown }, 'stopped before all was done; the rest is taken up again');

@@ -15,5 +15,6 @@ export {
   RECEIPT_MEDIA_TYPE,
   REJECTION_MEDIA_TYPE,
   REST_PATH,
+  WATCH_PATH,
 } from './names.js';
 export { type Message, type Part, type Task, TERMINAL_TASK_STATES } from './wire.js';

@@ -12,6 +12,8 @@ export const CONTROL_MEDIA_TYPE = 'application/vnd.holdfast.control.v1+json';
 export const JWKS_PATH = '/.well-known/jwks.json';
 export const AGENT_CARD_PATH = '/.well-known/agent-card.json';
 export const EVIDENCE_PATH = '/evidence';
+/** Where notifications of tasks at peers arrive, below the agent's URL. */
+export const WATCH_PATH = '/push';
 /** Where the JSON-RPC binding is served, below the agent's URL. */
 export const JSON_RPC_PATH = '/a2a';
 /** Prefix of the HTTP+JSON binding, below the agent's URL. */

@@ -13,6 +13,9 @@ import {
   type LedgerStore,
   type LedgerView,
   type NoteRow,
+  type Notification,
+  type NotificationEntry,
+  type NotificationFilter,
   type OfferRow,
   type OfferStanding,
   type Quarantine,
@@ -20,9 +23,12 @@ import {
   type RuleName,
   type TaskFilter,
   type TaskRow,
+  type TaskWatch,
   type Transfer,
   type WorkItem,
 } from '../ledger/index.js';
+
+export type { NotificationFilter } from '../ledger/index.js';
 
 export type CaseFilter = NonNullable<Parameters<LedgerStore['listCases']>[1]>;
 export type OfferFilter = Parameters<LedgerStore['listOffers']>[1];
@@ -32,7 +38,7 @@ export type WorkFilter = Parameters<LedgerStore['listWork']>[1];
 export interface LedgerReads
   extends Pick<
     LedgerView,
-    'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task' | 'alive'
+    'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task' | 'alive' | 'pushes'
   > {
   incarnation(): string;
   kinds(tenant: string): KindDefinition[];
@@ -59,7 +65,27 @@ export interface LedgerReads
   quarantines(tenant: string): Quarantine[];
   /** Oldest first. */
   attention(tenant: string, limit: number | undefined): AttentionItem[];
+  /** Oldest first. */
+  notifications(tenant: string, filter: NotificationFilter): NotificationEntry[];
+  notification(tenant: string, pushId: string, seq: number): Notification | null;
+  notificationCounts(tenant: string): { readonly waiting: number; readonly dead: number };
+  /** Whose time is not over. */
+  watch(watchId: string): TaskWatch | null;
+  heard(watchId: string, notificationId: string): boolean;
 }
+
+/** What is asked of push configurations and their notifications. */
+export type PushQueries = Pick<
+  LedgerQueries,
+  | 'pushes'
+  | 'push'
+  | 'waiting'
+  | 'duePushes'
+  | 'dead'
+  | 'notifications'
+  | 'notification'
+  | 'notificationCounts'
+>;
 
 export type ReadName = keyof LedgerReads;
 

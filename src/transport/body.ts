@@ -17,8 +17,32 @@ async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Ui
   return Buffer.concat(chunks);
 }
 
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /**
- * The whole body as strict JSON; `undefined` where there is none. Read here, so that no parser of a framework sets the limits.
+ * The whole body, of one of these types. Read here, so that no parser of a framework sets the limits.
+ *
+ * @throws body_too_large, ContentTypeNotSupportedError
+ */
+export async function readBody(
+  request: IncomingMessage,
+  limits: Limits,
+  mediaTypes: readonly string[],
+): Promise<Uint8Array> {
+  const { 'content-type': type, 'content-encoding': encoding } = request.headers;
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new ContentTypeNotSupportedError('An encoded body is not accepted.');
+  }
+  if (type === undefined || !mediaTypes.includes(bareMediaType(type)) || !/^[\w.+/-]+\s*(?:;|$)/.test(type)) {
+    throw new ContentTypeNotSupportedError(`The body must be ${mediaTypes.join(' or ')}.`);
+  }
+  return readBytes(request, limits.maxBodyBytes);
+}
+
+/**
+ * The whole body as strict JSON; `undefined` where there is none.
  *
  * @throws body_too_large, json_invalid, json_too_complex, ContentTypeNotSupportedError
  */
@@ -27,16 +51,7 @@ export async function readJson(
   limits: Limits,
   mediaTypes: readonly string[],
 ): Promise<JsonValue | undefined> {
-  const { 'content-type': type, 'content-encoding': encoding } = request.headers;
-  const hasBody =
-    request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-  if (!hasBody) return undefined;
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new ContentTypeNotSupportedError('An encoded body is not accepted.');
-  }
-  if (type === undefined || !mediaTypes.includes(bareMediaType(type)) || !/^[\w.+/-]+\s*(?:;|$)/.test(type)) {
-    throw new ContentTypeNotSupportedError(`The body must be ${mediaTypes.join(' or ')}.`);
-  }
-  const bytes = await readBytes(request, limits.maxBodyBytes);
+  if (!hasBody(request)) return undefined;
+  const bytes = await readBody(request, limits, mediaTypes);
   return bytes.byteLength === 0 ? undefined : parseStrictJson(bytes, limits);
 }

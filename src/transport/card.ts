@@ -32,7 +32,7 @@ export function buildAgentCard(options: CardOptions): JsonObject {
     version: options.version,
     capabilities: {
       streaming: true,
-      pushNotifications: false,
+      pushNotifications: true,
       extensions: [
         {
           uri: EXTENSION_URI,

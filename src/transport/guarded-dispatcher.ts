@@ -52,6 +52,46 @@ function dial(target: ConnectTarget): Promise<net.Socket> {
   });
 }
 
+function placeOf({
+  protocol,
+  hostname,
+  port,
+}: Pick<buildConnector.Options, 'protocol' | 'hostname' | 'port'>) {
+  const secure = protocol === 'https:';
+  return { secure, host: bareHost(hostname), port: Number(port || (secure ? 443 : 80)) };
+}
+
+/** @throws url_forbidden where any of them may not be reached; what the resolver throws */
+async function addressesOf(
+  policy: FetchPolicy,
+  ports: Pick<Required<NetworkPorts>, 'resolve'>,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<readonly ResolvedAddress[]> {
+  const named = isNamedLoopback(policy, host, String(port));
+  const answers =
+    net.isIP(host) === 0 ? await ports.resolve(host) : [{ address: host, family: net.isIP(host) }];
+  if (answers.length === 0) throw new Error('the name has no address');
+  if (!answers.every(({ address }) => isPermittedAddress(address, named))) {
+    throw forbidden('address', 'The host resolves to an address this node does not connect to.');
+  }
+  return answers;
+}
+
+/** What a connection to the URL would be checked for, without making one. @throws url_forbidden, peer_unreachable */
+export async function checkTarget(policy: FetchPolicy, url: URL, ports: NetworkPorts = {}): Promise<void> {
+  try {
+    await withinLimit(addressesOf(policy, { resolve: ports.resolve ?? resolveHost }, placeOf(url)));
+  } catch (error) {
+    throw asUnreachable(error);
+  }
+}
+
+function asUnreachable(error: unknown): HoldfastError {
+  return error instanceof HoldfastError
+    ? error
+    : new HoldfastError('peer_unreachable', 'No connection could be made.', { cause: error });
+}
+
 /**
  * Resolves, checks every answer, dials one of the checked addresses and looks again at who answered. A name whose answers
  * mix good and bad is refused as a whole, and nothing resolves between the check and the dial, so rebinding gains nothing.
@@ -61,16 +101,8 @@ async function connectGuarded(
   ports: Required<NetworkPorts>,
   options: buildConnector.Options,
 ): Promise<net.Socket> {
-  const secure = options.protocol === 'https:';
-  const host = bareHost(options.hostname);
-  const port = Number(options.port || (secure ? 443 : 80));
-  const named = isNamedLoopback(policy, host, String(port));
-  const answers =
-    net.isIP(host) === 0 ? await ports.resolve(host) : [{ address: host, family: net.isIP(host) }];
-  if (answers.length === 0) throw new Error('the name has no address');
-  if (!answers.every(({ address }) => isPermittedAddress(address, named))) {
-    throw forbidden('address', 'The host resolves to an address this node does not connect to.');
-  }
+  const { secure, host, port } = placeOf(options);
+  const answers = await addressesOf(policy, ports, { host, port });
   let last: unknown;
   for (const { address } of answers.slice(0, 4)) {
     try {
@@ -86,7 +118,7 @@ async function connectGuarded(
   throw last;
 }
 
-function withinLimit(connecting: Promise<net.Socket>): Promise<net.Socket> {
+function withinLimit<T>(connecting: Promise<T>, discard: (late: T) => void = () => undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     let late = false;
     const timer = setTimeout(() => {
@@ -94,7 +126,7 @@ function withinLimit(connecting: Promise<net.Socket>): Promise<net.Socket> {
       reject(new Error('connect timed out'));
     }, CONNECT_TIMEOUT_MS);
     connecting
-      .then((socket) => (late ? socket.destroy() : resolve(socket)), reject)
+      .then((made) => (late ? discard(made) : resolve(made)), reject)
       .finally(() => clearTimeout(timer));
   });
 }
@@ -132,15 +164,9 @@ export function createGuardedDispatcher(policy: FetchPolicy, ports: NetworkPorts
     keepAliveTimeout: 4_000,
     maxHeaderSize: 16 * 1024,
     connect: (options, callback) => {
-      withinLimit(connectGuarded(policy, network, options)).then(
+      withinLimit(connectGuarded(policy, network, options), (late) => late.destroy()).then(
         (socket) => callback(null, socket),
-        (error: unknown) =>
-          callback(
-            error instanceof HoldfastError
-              ? error
-              : new HoldfastError('peer_unreachable', 'No connection could be made.', { cause: error }),
-            null,
-          ),
+        (error: unknown) => callback(asUnreachable(error), null),
       );
     },
   });

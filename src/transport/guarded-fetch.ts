@@ -1,7 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher, request as undiciRequest } from 'undici';
 import { HoldfastError, isHoldfastError } from '../core/index.js';
-import { createGuardedDispatcher, type NetworkPorts, type SendState } from './guarded-dispatcher.js';
+import {
+  checkTarget,
+  createGuardedDispatcher,
+  type NetworkPorts,
+  type SendState,
+} from './guarded-dispatcher.js';
 import { checkUrl, type FetchPolicy, forbidden } from './url-policy.js';
 
 export interface GuardedRequest {
@@ -12,6 +17,8 @@ export interface GuardedRequest {
   readonly maxBytes: number;
   /** From the first look at the URL to the last byte of the body, milliseconds. */
   readonly timeoutMs: number;
+  /** Nobody will read the answer's body, so that its size and encoding do not matter. */
+  readonly statusOnly?: boolean;
 }
 
 export interface GuardedResponse {
@@ -36,6 +43,12 @@ export interface GuardedFetch {
    * @throws peer_error where the answer breaks a rule; `data.reason` is `too_large` or `content_encoding`
    */
   request(url: string, options: GuardedRequest): Promise<GuardedResponse>;
+  /**
+   * Whether a URL may be reached as its host resolves now, without connecting to it.
+   *
+   * @throws url_forbidden; peer_unreachable where the host has no address
+   */
+  check(url: string): Promise<void>;
   /** The same as a `fetch`, for clients that want one. */
   asFetch(limits: { maxBytes: number; timeoutMs: number }): typeof fetch;
   /** Ends every connection; requests under way fail. */
@@ -54,10 +67,15 @@ function failure(error: unknown, state: SendState): HoldfastError {
 }
 
 /** @throws url_forbidden on a redirect; peer_error on an encoding or a declared length that is refused */
-function checkAnswer(status: number, headers: IncomingHttpHeaders, maxBytes: number): void {
+function checkAnswer(
+  status: number,
+  headers: IncomingHttpHeaders,
+  { maxBytes, statusOnly }: GuardedRequest,
+): void {
   if (status >= 300 && status < 400 && status !== 304) {
     throw forbidden('redirect', 'The answer is a redirect, which is never followed.');
   }
+  if (statusOnly === true) return;
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && String(encoding).toLowerCase() !== 'identity') {
     throw new HoldfastError('peer_error', 'The answer is encoded although identity was asked for.', {
@@ -128,7 +146,7 @@ async function send(
     answer.body.on('error', () => undefined).destroy();
   };
   try {
-    checkAnswer(answer.statusCode, answer.headers, options.maxBytes);
+    checkAnswer(answer.statusCode, answer.headers, options);
   } catch (error) {
     discard();
     throw error;
@@ -159,6 +177,7 @@ export function createGuardedFetch(policy: FetchPolicy, ports: NetworkPorts = {}
   const request: GuardedFetch['request'] = (url, options) => send(dispatcher, policy, url, options);
   return {
     request,
+    check: async (url) => checkTarget(policy, checkUrl(policy, url), ports),
     asFetch: (limits) => async (input, init) => {
       const method = init?.method ?? 'GET';
       const body = init?.body ?? undefined;

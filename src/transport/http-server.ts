@@ -1,18 +1,20 @@
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { AgentCard } from '@a2a-js/sdk';
 import type { AgentExecutor } from '@a2a-js/sdk/server';
 import {
+  type Clock,
   HoldfastError,
   type JsonObject,
   type Limits,
   type Logger,
   normalizeAgentUrl,
   pause,
+  systemClock,
 } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import type { OfferReceiver } from '../handoff/index.js';
-import type { LedgerStore } from '../ledger/index.js';
+import type { LedgerStore, TaskWatch } from '../ledger/index.js';
 import {
   AGENT_CARD_PATH,
   DEFAULT_VENDOR,
@@ -20,19 +22,23 @@ import {
   JSON_RPC_PATH,
   JWKS_PATH,
   REST_PATH,
+  WATCH_PATH,
 } from '../protocol/index.js';
 import type { Authenticator } from '../trust/index.js';
 import { AuthGate } from './auth-gate.js';
 import type { Call } from './call.js';
 import { refusingExecutor } from './default-executor.js';
-import { toRestBody, toWireError, type WireError } from './errors.js';
+import { toWireError } from './errors.js';
+import type { GuardedFetch } from './guarded-fetch.js';
 import { createJsonRpcBinding } from './json-rpc.js';
+import { malformed, refuseConnection } from './malformed.js';
 import { checkRequest, type Target } from './request-checks.js';
 import { LedgerRequestHandler } from './request-handler.js';
 import { type Binding, sendError } from './respond.js';
 import { createRestBinding } from './rest.js';
 import { createPublicRoutes, serveEvidence } from './routes.js';
 import { LedgerTaskStore } from './task-store.js';
+import { createWatchRoute } from './watch-route.js';
 
 const HEALTH_PATH = '/healthz';
 
@@ -50,6 +56,12 @@ export interface NodeServerOptions {
   readonly ledger: LedgerStore;
   /** Names this process, which has a lease, in the tasks that it works on. */
   readonly holder: string;
+  /** Judges where peers want to be told of their tasks. */
+  readonly guarded: Pick<GuardedFetch, 'check'>;
+  /** Reads a task at a peer of which a notification came. */
+  readonly onNews: (watch: TaskWatch) => Promise<void>;
+  /** By which the age of notifications is judged; the system's by default. */
+  readonly clock?: Clock;
   readonly evidence: { readonly store: EvidenceStore; readonly secret: Uint8Array };
   /** Answers plain messages; without one they are refused in a sentence. */
   readonly executor?: AgentExecutor;
@@ -75,23 +87,6 @@ export interface NodeServer {
   close(graceMs?: number): Promise<void>;
 }
 
-function malformed(http: number): WireError {
-  return { ...toWireError(new HoldfastError('message_invalid', 'The HTTP request is malformed.')), http };
-}
-
-/** Headers that never became a request: answered by hand, because there is nothing to answer with. */
-function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable) return;
-  const status = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }[error.code ?? ''] ?? 400;
-  const body = JSON.stringify(toRestBody(malformed(status)));
-  socket.write(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-  // Ending alone would leave it half open for as long as the other side likes.
-  socket.destroySoon();
-}
-
 /** One port for the card, the keys, evidence, JSON-RPC and HTTP+JSON; all errors are JSON, none says more than it must. */
 export function createNodeServer(options: NodeServerOptions): NodeServer {
   const { limits, logger, ledger, receiver, evidence } = options;
@@ -101,6 +96,9 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
   const handler = new LedgerRequestHandler({
     card: AgentCard.fromJSON(options.card),
     tasks,
+    ledger,
+    agent: url,
+    guarded: options.guarded,
     receiver,
     executor: options.executor ?? refusingExecutor,
     logger,
@@ -120,6 +118,7 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     [`${base}${JWKS_PATH}`, routes.serveKeys],
     [`${base}${HEALTH_PATH}`, routes.serveHealth],
   ]);
+  const takeNews = createWatchRoute({ ...options, agent: url, clock: options.clock ?? systemClock });
   const allowedHosts = new Set([new URL(url).host]);
   const open = new Set<AbortController>();
   const responses = new Set<ServerResponse>();
@@ -163,6 +162,11 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     if (draining && request.method === 'POST') {
       response.setHeader('connection', 'close');
       throw new HoldfastError('busy');
+    }
+    const watchPath = `${base}${WATCH_PATH}/`;
+    if (target.path.startsWith(watchPath) && request.method === 'POST') {
+      // It proves by itself where it comes from.
+      return takeNews(request, response, target.path.slice(watchPath.length));
     }
     const principal = await gate.admit(request.headers.authorization);
     note.agent = principal.agent;

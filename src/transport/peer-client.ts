@@ -1,10 +1,17 @@
-import { AgentCard, Message as SdkMessage, Task as SdkTask } from '@a2a-js/sdk';
 import {
+  AgentCard,
+  Message as SdkMessage,
+  Task as SdkTask,
+  type TaskPushNotificationConfig,
+} from '@a2a-js/sdk';
+import {
+  type Client,
   ClientFactory,
   JsonRpcTransportFactory,
   ServiceParameters,
   withA2AExtensions,
 } from '@a2a-js/sdk/client';
+import { TaskNotFoundError } from '@a2a-js/sdk/errors';
 import {
   canonical,
   HoldfastError,
@@ -27,6 +34,16 @@ export interface PeerClientOptions {
   readonly guarded: GuardedFetch;
   readonly identity: NodeIdentity;
   readonly limits: Limits;
+}
+
+/** What a watch needs of the wire; each is for a task that this node made at the peer. */
+export interface TaskClient {
+  /** @throws not_found, peer_error, peer_unreachable, outcome_unknown, unauthenticated */
+  getTask(peerUrl: string, taskId: string): Promise<Task>;
+  /** @throws the same */
+  createPush(peerUrl: string, config: TaskPushNotificationConfig): Promise<void>;
+  /** @throws the same */
+  deletePush(peerUrl: string, taskId: string, id: string): Promise<void>;
 }
 
 type PeerErrorData = Readonly<Record<string, string | number | boolean | null>>;
@@ -86,6 +103,10 @@ function toWireTask(answer: unknown): Task {
   return task as Task;
 }
 
+function isNotFound(error: unknown): boolean {
+  return error instanceof TaskNotFoundError;
+}
+
 /** A redirect, and whatever the SDK's client makes of an answer, is an error of the peer's. */
 function toPeerError(error: unknown): HoldfastError {
   if (!isHoldfastError(error)) {
@@ -97,7 +118,7 @@ function toPeerError(error: unknown): HoldfastError {
 }
 
 /** The client side of A2A: the SDK's JSON-RPC client over the guarded fetch, under this node's identity. */
-export function createPeerClient({ guarded, identity, limits }: PeerClientOptions): PeerClient {
+export function createPeerClient({ guarded, identity, limits }: PeerClientOptions): PeerClient & TaskClient {
   const cards = createCardCache(guarded, limits);
   const bounds = { maxBytes: limits.maxPeerAnswerBytes, timeoutMs: limits.peerTimeoutMs };
   const guardedFetch = guarded.asFetch(bounds);
@@ -142,17 +163,43 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
     }
   }
 
+  async function clientFor(peerUrl: string): Promise<Client> {
+    const found = await card(peerUrl);
+    const selected = jsonRpcInterface(found, peerUrl);
+    const factory = new ClientFactory({
+      transports: [new JsonRpcTransportFactory({ fetchImpl: fetchFor(peerUrl) })],
+    });
+    const { pushNotifications } = isJsonObject(found.capabilities) ? found.capabilities : {};
+    const capabilities = { pushNotifications: pushNotifications === true };
+    return factory.createFromAgentCard(
+      AgentCard.fromJSON({ name: peerUrl, supportedInterfaces: [selected], capabilities }),
+    );
+  }
+
+  async function asked<T>(peerUrl: string, question: (client: Client) => Promise<T>): Promise<T> {
+    const client = await clientFor(peerUrl);
+    try {
+      return await question(client);
+    } catch (error) {
+      throw isNotFound(error)
+        ? new HoldfastError('not_found', 'The peer has no such task.')
+        : toPeerError(error);
+    }
+  }
+
   return {
     card,
+    getTask: (peerUrl, id) =>
+      asked(peerUrl, async (client) =>
+        toWireTask(await client.getTask({ tenant: '', id, historyLength: undefined })),
+      ),
+    createPush: (peerUrl, config) =>
+      asked(peerUrl, async (client) => void (await client.createTaskPushNotificationConfig(config))),
+    deletePush: (peerUrl, taskId, id) =>
+      asked(peerUrl, (client) => client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id })),
     send: async (peerUrl, text) => {
       const message = toSdkMessage(text);
-      const selected = jsonRpcInterface(await card(peerUrl), peerUrl);
-      const factory = new ClientFactory({
-        transports: [new JsonRpcTransportFactory({ fetchImpl: fetchFor(peerUrl) })],
-      });
-      const client = await factory.createFromAgentCard(
-        AgentCard.fromJSON({ name: peerUrl, supportedInterfaces: [selected] }),
-      );
+      const client = await clientFor(peerUrl);
       try {
         const answer = await client.sendMessage(
           { tenant: '', message, configuration: undefined, metadata: undefined },

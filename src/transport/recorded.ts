@@ -1,4 +1,4 @@
-import { A2AError, PushNotificationNotSupportedError } from '@a2a-js/sdk/errors';
+import { A2AError } from '@a2a-js/sdk/errors';
 import type { ServerCallContext } from '@a2a-js/sdk/server';
 import { type Call, callOf } from './call.js';
 
@@ -29,10 +29,4 @@ export async function* recordedStream<T>(
     call.error = error;
     throw neutral(error);
   }
-}
-
-export function noPush(context: ServerCallContext): Promise<never> {
-  return recorded(context, async () => {
-    throw new PushNotificationNotSupportedError();
-  });
 }

@@ -1,7 +1,11 @@
 import type {
   AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
   Message,
@@ -9,26 +13,24 @@ import type {
   StreamResponse,
   SubscribeToTaskRequest,
   Task,
+  TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import { TaskState } from '@a2a-js/sdk';
-import {
-  PushNotificationNotSupportedError,
-  RequestMalformedError,
-  TaskNotCancelableError,
-  UnsupportedOperationError,
-} from '@a2a-js/sdk/errors';
+import { RequestMalformedError, TaskNotCancelableError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { HoldfastError } from '../core/index.js';
 import type { OfferReceiver } from '../handoff/index.js';
+import type { NewPush } from '../ledger/index.js';
 import { classifyMessage, type Message as WireMessage } from '../protocol/index.js';
 import type { Call } from './call.js';
 import { isTerminal, taskFromWire, withHistoryLength } from './codec.js';
 import { whileHeard } from './event-channel.js';
-import { noPush, recorded, recordedStream } from './recorded.js';
+import { PushOperations, type PushOperationsOptions } from './push-operations.js';
+import { recorded, recordedStream } from './recorded.js';
 import { listTasks, wholeNumber } from './task-list.js';
 import { requireTask, TaskRunner, type TaskRunnerOptions } from './task-runner.js';
 
-export interface RequestHandlerOptions extends TaskRunnerOptions {
+export interface RequestHandlerOptions extends TaskRunnerOptions, PushOperationsOptions {
   readonly card: AgentCard;
   readonly receiver: OfferReceiver;
   readonly vendor: string;
@@ -41,10 +43,12 @@ export interface RequestHandlerOptions extends TaskRunnerOptions {
 export class LedgerRequestHandler implements A2ARequestHandler {
   readonly #options: RequestHandlerOptions;
   readonly #runner: TaskRunner;
+  readonly #pushes: PushOperations;
 
   constructor(options: RequestHandlerOptions) {
     this.#options = options;
     this.#runner = new TaskRunner(options);
+    this.#pushes = new PushOperations(options);
   }
 
   /** Whether an execution is under way. */
@@ -58,11 +62,11 @@ export class LedgerRequestHandler implements A2ARequestHandler {
 
   sendMessage(params: SendMessageRequest, context: ServerCallContext): Promise<Message | Task> {
     return recorded(context, async (call) => {
-      const historyLength = checkConfiguration(params);
+      const { historyLength, push } = await this.#configuration(params);
       const message = messageOf(call);
-      const decided = await this.#decide(message, call);
+      const decided = await this.#decide(message, call, push);
       if (decided !== null) return withHistoryLength(decided, historyLength);
-      const { run, events } = await this.#runner.start(message, params, context, call);
+      const { run, events } = await this.#runner.start(message, params, context, call, push);
       const answer = await run.answer(events, params.configuration?.returnImmediately === true);
       return 'messageId' in answer ? answer : withHistoryLength(answer, historyLength);
     });
@@ -110,24 +114,42 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     });
   }
 
-  createTaskPushNotificationConfig(_params: unknown, context: ServerCallContext): Promise<never> {
-    return noPush(context);
+  createTaskPushNotificationConfig(
+    params: TaskPushNotificationConfig,
+    context: ServerCallContext,
+  ): Promise<TaskPushNotificationConfig> {
+    return recorded(context, ({ principal }) => this.#pushes.create(params, principal));
   }
 
-  getTaskPushNotificationConfig(_params: unknown, context: ServerCallContext): Promise<never> {
-    return noPush(context);
+  getTaskPushNotificationConfig(
+    params: GetTaskPushNotificationConfigRequest,
+    context: ServerCallContext,
+  ): Promise<TaskPushNotificationConfig> {
+    return recorded(context, ({ principal }) => this.#pushes.get(params, principal));
   }
 
-  listTaskPushNotificationConfigs(_params: unknown, context: ServerCallContext): Promise<never> {
-    return noPush(context);
+  listTaskPushNotificationConfigs(
+    params: ListTaskPushNotificationConfigsRequest,
+    context: ServerCallContext,
+  ): Promise<ListTaskPushNotificationConfigsResponse> {
+    return recorded(context, ({ principal }) => this.#pushes.list(params, principal));
   }
 
-  deleteTaskPushNotificationConfig(_params: unknown, context: ServerCallContext): Promise<never> {
-    return noPush(context);
+  deleteTaskPushNotificationConfig(
+    params: DeleteTaskPushNotificationConfigRequest,
+    context: ServerCallContext,
+  ): Promise<void> {
+    return recorded(context, ({ principal }) => this.#pushes.delete(params, principal));
+  }
+
+  /** What is asked for besides the message, refused before anything is decided where it cannot be done. */
+  async #configuration({ configuration }: SendMessageRequest) {
+    const historyLength = wholeNumber('historyLength', configuration?.historyLength, 0);
+    return { historyLength, push: await this.#pushes.read(configuration?.taskPushNotificationConfig) };
   }
 
   /** The task of an offer; `null` where the message is a plain one. */
-  async #decide(message: WireMessage, call: Call): Promise<Task | null> {
+  async #decide(message: WireMessage, call: Call, push: NewPush | undefined): Promise<Task | null> {
     const { kind } = classifyMessage(message, this.#options.vendor);
     if (kind === 'plain') return null;
     if (kind === 'control') throw new UnsupportedOperationError('This agent takes no control messages.');
@@ -142,7 +164,9 @@ export class LedgerRequestHandler implements A2ARequestHandler {
         ],
       });
     }
-    return taskFromWire(await this.#options.receiver.receive(message, call.principal));
+    const task = taskFromWire(await this.#options.receiver.receive(message, call.principal));
+    if (push !== undefined) await this.#pushes.addToOffer(push, task, call.principal);
+    return task;
   }
 
   async *#stream(
@@ -150,14 +174,14 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     context: ServerCallContext,
     call: Call,
   ): AsyncGenerator<StreamResponse, void, undefined> {
-    const historyLength = checkConfiguration(params);
+    const { historyLength, push } = await this.#configuration(params);
     const message = messageOf(call);
-    const decided = await this.#decide(message, call);
+    const decided = await this.#decide(message, call, push);
     if (decided !== null) {
       yield { payload: { $case: 'task', value: withHistoryLength(decided, historyLength) } };
       return;
     }
-    const { events } = await this.#runner.start(message, params, context, call);
+    const { events } = await this.#runner.start(message, params, context, call, push);
     let first = true;
     for await (const { response, task } of whileHeard(events, call.signal)) {
       // A stream begins with its task, whatever the executor began with.
@@ -197,10 +221,4 @@ export class LedgerRequestHandler implements A2ARequestHandler {
 function messageOf(call: Call): WireMessage {
   if (call.message === null) throw new RequestMalformedError('message is required');
   return call.message;
-}
-
-/** What is asked for besides the message, refused before anything is decided where it cannot be done. */
-function checkConfiguration({ configuration }: SendMessageRequest): number | undefined {
-  if (configuration?.taskPushNotificationConfig !== undefined) throw new PushNotificationNotSupportedError();
-  return wholeNumber('historyLength', configuration?.historyLength, 0);
 }

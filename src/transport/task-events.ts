@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Artifact, type Message, Role, type Task, TaskState, type TaskStatus } from '@a2a-js/sdk';
+import {
+  type Artifact,
+  type Message,
+  Role,
+  type StreamResponse,
+  type Task,
+  TaskState,
+  type TaskStatus,
+} from '@a2a-js/sdk';
 import type { AgentExecutionEvent } from '@a2a-js/sdk/server';
 import { toUtc } from '../core/index.js';
 
@@ -33,6 +41,11 @@ export function statusEvent(
   const { taskId, contextId } = turn;
   const status = { state, message: agentText(taskId, contextId, text), timestamp: toUtc(new Date()) };
   return { kind: 'statusUpdate', data: { taskId, contextId, status, metadata: undefined } };
+}
+
+/** A status that no executor announced, as those who listen are told of it. */
+export function statusResponse({ id: taskId, contextId }: Task, status: TaskStatus): StreamResponse {
+  return { payload: { $case: 'statusUpdate', value: { taskId, contextId, status, metadata: undefined } } };
 }
 
 /** Times are stored as UTC with milliseconds, because lists are ordered by them. */

@@ -6,6 +6,7 @@ import {
   type RequestContext,
 } from '@a2a-js/sdk/server';
 import { HoldfastError, isHoldfastError, type Logger } from '../core/index.js';
+import type { NewPush } from '../ledger/index.js';
 import type { Principal } from '../trust/index.js';
 import { isTerminal } from './codec.js';
 import { EventChannel } from './event-channel.js';
@@ -29,6 +30,8 @@ export interface RunOptions {
   readonly principal: Principal;
   readonly context: RequestContext;
   readonly stored: StoredTask | null;
+  /** Who wants to hear of a task that this run makes. */
+  readonly push: NewPush | undefined;
 }
 
 /**
@@ -142,8 +145,9 @@ export class TaskRun {
         this.#options.logger.warn({ taskId: this.#turn.taskId, kind: event.kind }, 'an event was ignored');
         return;
       }
-      if (await this.#store(next)) {
-        this.#emit(toResponse(event, next));
+      const response = toResponse(event, next);
+      if (await this.#store(next, response)) {
+        this.#emit(response);
         if (isTerminal(next)) this.#end();
         return;
       }
@@ -152,11 +156,13 @@ export class TaskRun {
   }
 
   /** False where another writer was first; its version is then the one to go on from. */
-  async #store(next: Task): Promise<boolean> {
-    const { tasks, principal } = this.#options;
+  async #store(next: Task, event: StreamResponse): Promise<boolean> {
+    const { tasks, principal, push } = this.#options;
     try {
       this.#stored =
-        this.#stored === null ? await tasks.create(principal, next) : await tasks.save(this.#stored, next);
+        this.#stored === null
+          ? await tasks.create(principal, next, { event, push })
+          : await tasks.save(this.#stored, next, { event });
       return true;
     } catch (error) {
       if (!isHoldfastError(error) || error.code !== 'task_conflict') throw error;

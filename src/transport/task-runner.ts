@@ -8,12 +8,13 @@ import {
 } from '@a2a-js/sdk/errors';
 import { type AgentExecutor, RequestContext, type ServerCallContext } from '@a2a-js/sdk/server';
 import { isHoldfastError, type Logger, toUtc } from '../core/index.js';
+import type { NewPush } from '../ledger/index.js';
 import type { Message as WireMessage } from '../protocol/index.js';
 import type { Principal } from '../trust/index.js';
 import type { Call } from './call.js';
 import { isTerminal, messageFromWire } from './codec.js';
 import type { EventChannel } from './event-channel.js';
-import { agentText } from './task-events.js';
+import { agentText, statusResponse } from './task-events.js';
 import { type RunEvent, TaskRun } from './task-run.js';
 import type { LedgerTaskStore, StoredTask } from './task-store.js';
 import { Turns } from './turns.js';
@@ -63,12 +64,13 @@ export class TaskRunner {
     return this.#runs.get(keyOf(principal, taskId));
   }
 
-  /** @throws task_conflict where an earlier message to the task takes too long */
+  /** @throws task_conflict where an earlier message to the task takes too long; push_limit */
   async start(
     wire: WireMessage,
     params: SendMessageRequest,
     context: ServerCallContext,
     { principal }: Call,
+    push?: NewPush,
   ): Promise<{ run: TaskRun; events: EventChannel<RunEvent> }> {
     if (wire.taskId) await this.#continuable(principal, wire);
     const taskId = wire.taskId || randomUUID();
@@ -83,7 +85,11 @@ export class TaskRunner {
       const stored =
         before === null
           ? null
-          : await tasks.save(before, { ...before.task, history: [...before.task.history, message] });
+          : await tasks.save(
+              before,
+              { ...before.task, history: [...before.task.history, message] },
+              { push },
+            );
       const request = new RequestContext(
         { ...params, message },
         taskId,
@@ -92,7 +98,7 @@ export class TaskRunner {
         stored === null ? undefined : structuredClone(stored.task),
         await this.#references(principal, wire),
       );
-      const run = new TaskRun({ tasks, executor, logger, principal, context: request, stored });
+      const run = new TaskRun({ tasks, executor, logger, principal, context: request, stored, push });
       this.#runs.set(key, run);
       void run.done.then(() => {
         this.#runs.delete(key);
@@ -116,7 +122,7 @@ export class TaskRunner {
     const message = agentText(task.id, task.contextId, 'Canceled on request.');
     const status = { state: TaskState.TASK_STATE_CANCELED, message, timestamp: toUtc(new Date()) };
     try {
-      await this.#options.tasks.save(found, { ...task, status });
+      await this.#options.tasks.save(found, { ...task, status }, { event: statusResponse(task, status) });
     } catch (error) {
       // Someone else was first; what the task is now tells whether it is canceled.
       if (!isHoldfastError(error) || error.code !== 'task_conflict') throw error;

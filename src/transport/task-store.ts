@@ -1,11 +1,11 @@
 import type { Task as SdkTask } from '@a2a-js/sdk';
-import { TaskState, taskStateToJSON } from '@a2a-js/sdk';
+import { StreamResponse, TaskState, taskStateToJSON } from '@a2a-js/sdk';
 import { HoldfastError, isHoldfastError, toUtc } from '../core/index.js';
-import type { LedgerStore, TaskFilter, TaskRow } from '../ledger/index.js';
+import type { Announcement, LedgerStore, NewPush, TaskFilter, TaskRow } from '../ledger/index.js';
 import type { Task } from '../protocol/index.js';
 import type { Principal } from '../trust/index.js';
 import { taskFromWire, taskToWire } from './codec.js';
-import { agentText } from './task-events.js';
+import { agentText, statusResponse } from './task-events.js';
 
 /** Metadata under which a stored task names the process that works on it; never leaves the store. */
 const RUN_KEY = 'urn:holdfast:run';
@@ -19,6 +19,12 @@ const PAGE = 100;
 export interface StoredTask {
   readonly row: TaskRow;
   readonly task: SdkTask;
+}
+
+/** What a change of a task tells those who want to hear of it, and who asked to with this change. */
+export interface News {
+  readonly event?: StreamResponse;
+  readonly push?: NewPush | undefined;
 }
 
 /** A2A tasks on the ledger: seen only by the peer that made them, written by compare-and-set, final when terminal. */
@@ -40,7 +46,7 @@ export class LedgerTaskStore {
     return row === null ? null : this.#read(row);
   }
 
-  async create(principal: Principal, task: SdkTask): Promise<StoredTask> {
+  async create(principal: Principal, task: SdkTask, news: News = {}): Promise<StoredTask> {
     const { tenant, agent: peer } = principal;
     const row = await this.#ledger.createTask({
       ...this.#columns(task),
@@ -49,13 +55,15 @@ export class LedgerTaskStore {
       peer,
       contextId: task.contextId,
       handoffId: null,
+      ...newsOf(news),
     });
     return { row, task };
   }
 
-  /** @throws task_conflict where someone else wrote it since, or it is final */
-  async save(stored: StoredTask, task: SdkTask): Promise<StoredTask> {
-    return { row: await this.#ledger.saveTask({ ...stored.row, ...this.#columns(task) }), task };
+  /** @throws task_conflict where someone else wrote it since, or it is final; push_limit */
+  async save(stored: StoredTask, task: SdkTask, news: News = {}): Promise<StoredTask> {
+    const row = { ...stored.row, ...this.#columns(task), ...newsOf(news) };
+    return { row: await this.#ledger.saveTask(row), task };
   }
 
   async list(filter: TaskFilter): Promise<{ tasks: StoredTask[]; total: number }> {
@@ -111,7 +119,7 @@ export class LedgerTaskStore {
     );
     const status = { state: TaskState.TASK_STATE_FAILED, message, timestamp: toUtc(new Date()) };
     try {
-      return await this.save(stored, { ...task, status });
+      return await this.save(stored, { ...task, status }, { event: statusResponse(task, status) });
     } catch (error) {
       if (!isHoldfastError(error) || error.code !== 'task_conflict') throw error;
       const { row } = stored;
@@ -120,4 +128,11 @@ export class LedgerTaskStore {
       return this.#read(now);
     }
   }
+}
+
+function newsOf({ event, push }: News): Announcement {
+  return {
+    ...(event === undefined ? {} : { event: JSON.stringify(StreamResponse.toJSON(event)) }),
+    ...(push === undefined ? {} : { push }),
+  };
 }

@@ -5,9 +5,11 @@ import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
 import { proofSuite } from './suite/proofs.js';
+import { pushSuite } from './suite/push.js';
 import { quarantineSuite } from './suite/quarantine.js';
 import { separateSuite } from './suite/separate.js';
 import { taskSuite } from './suite/tasks.js';
+import { watchSuite } from './suite/watch.js';
 
 /** What every storage of the ledger must do, whatever it is made of. */
 export function ledgerSuite(open: OpenLedger): void {
@@ -17,6 +19,8 @@ export function ledgerSuite(open: OpenLedger): void {
   effectSuite(open);
   taskSuite(open);
   claimSuite(open);
+  pushSuite(open);
+  watchSuite(open);
   quarantineSuite(open);
   separateSuite(open);
   proofSuite(open);

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CaseSnapshot } from '../../src/ledger/index.js';
+import { expect } from 'vitest';
+import type { CaseSnapshot, NotificationEntry, PushConfig } from '../../src/ledger/index.js';
 import { openLedger, openSqliteLedger } from '../../src/storage/index.js';
 import { createTestDatabase, type TestDatabase } from '../postgres/database.js';
 import {
@@ -88,15 +89,31 @@ export async function fullLedger({ path }: Workshop): Promise<string> {
   const { root: sender } = ref();
   const separate = { provenance: [], effects: [], receipt: 'receipt', receiptKey: '{}' };
   await ledger.accept(acceptance(clock, { kind: SEPARATE.kind, caseId: 'CASE-4', sender, separate }));
+  const task = { id: 't1', tenant: 'acme', peer: asTriage.writer, contextId: 'c', handoffId: null };
+  const push = { pushId: 'push_1', configId: 'c1', agent: asBilling.writer, token: 'one', scheme: null };
+  await ledger.createTask({
+    ...task,
+    state: 'TASK_STATE_COMPLETED',
+    statusAt: clock.in(0),
+    task: '{}',
+    push: { ...push, url: 'https://hook.example/\u0000', origin: 'https://hook.example', credentials: null },
+    event: '{"task":"\u0001"}',
+  });
+  const watch = { tenant: 'acme', watchId: 'watch_1', agent: asTriage.writer, peer: asBilling.writer };
+  await ledger.addWatch({ ...watch, taskId: 't2', tokenHash: 'hash', secret: 'secret', lastsMs: 1e12 });
+  await ledger.hear('watch_1', 'push_x-1');
   await ledger.close();
   return file;
 }
 
-/** All that the port says of the cases. */
-export async function contentOf(target: string): Promise<CaseSnapshot[]> {
+/** All that the port says of the cases, and of what is on its way to peers. */
+export async function contentOf(target: string): Promise<(CaseSnapshot | PushConfig | NotificationEntry)[]> {
   const ledger = await openLedger(target);
   try {
-    return await Promise.all(REFS.map((one) => ledger.snapshot(one)));
+    const pushes = await ledger.listPushes('acme', 't1');
+    const notifications = await ledger.listNotifications('acme', {});
+    expect(await ledger.isHeard('watch_1', 'push_x-1')).toBe(true);
+    return [...(await Promise.all(REFS.map((one) => ledger.snapshot(one)))), ...pushes, ...notifications];
   } finally {
     await ledger.close();
   }

@@ -19,10 +19,10 @@ test("the card is valid proto JSON: it comes through the SDK's codec unchanged",
   expect(capabilities).toMatchObject({ streaming: true, extensions: [{ uri: EXTENSION_URI }] });
   expect(ours).toMatchObject({
     streaming: true,
-    pushNotifications: false,
+    pushNotifications: true,
     extensions: [{ required: false }],
   });
-  expect(AgentCard.fromJSON(card).capabilities?.pushNotifications).toBe(false);
+  expect(AgentCard.fromJSON(card).capabilities?.pushNotifications).toBe(true);
 });
 
 test('required fields stand in the card even if they are empty', () => {

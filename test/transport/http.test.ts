@@ -230,7 +230,7 @@ describe('bodies', () => {
       message: plainMessage(),
       configuration: { taskPushNotificationConfig: { authentication: 5, url: [] } },
     });
-    expect(byRpc.body.error.code).toBe(-32003);
+    expect(byRpc.body.error.code).toBe(-32602);
     for (const historyLength of [-1, 'x', 1.5, {}]) {
       const found = await rpc(node, 'SendMessage', {
         message: plainMessage(),

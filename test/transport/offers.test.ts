@@ -95,19 +95,6 @@ describe('an offer', () => {
     expect(lengths).toEqual([1, undefined, 1]);
   });
 
-  test('with an inline push configuration is refused before anything is decided', async () => {
-    for (const configuration of [
-      { taskPushNotificationConfig: { url: 'https://hook.example.com/' } },
-      { task_push_notification_config: { url: 'https://hook.example.com/' } },
-    ]) {
-      const byRpc = await rpc(node, 'SendMessage', { message: offerMessage(), configuration });
-      expect(byRpc.body.error.code).toBe(-32003);
-      const byRest = await rest(node, 'POST', '/message:send', { message: offerMessage(), configuration });
-      expect(infoOf(byRest.body.error.details)?.reason).toBe('PUSH_NOTIFICATION_NOT_SUPPORTED');
-    }
-    expect(node.receiver.received).toEqual([]);
-  });
-
   test('[R-045][R-167] with a contextId of the sender is refused; no second context is made', async () => {
     const found = await rpc(node, 'SendMessage', { message: offerMessage({ contextId: 'CASE-7001' }) });
     expect(found.body.error.code).toBe(-32602);

@@ -216,10 +216,6 @@ describe('ListTasks', () => {
 
 describe('what this agent does not do', () => {
   test.each([
-    ['CreateTaskPushNotificationConfig', -32003],
-    ['GetTaskPushNotificationConfig', -32003],
-    ['ListTaskPushNotificationConfigs', -32003],
-    ['DeleteTaskPushNotificationConfig', -32003],
     ['GetExtendedAgentCard', -32004],
     ['tasks/get', -32601],
     ['__proto__', -32601],
@@ -229,10 +225,6 @@ describe('what this agent does not do', () => {
   });
 
   test.each([
-    ['POST', '/tasks/x/pushNotificationConfigs', 400],
-    ['GET', '/tasks/x/pushNotificationConfigs', 400],
-    ['GET', '/tasks/x/pushNotificationConfigs/c', 400],
-    ['DELETE', '/tasks/x/pushNotificationConfigs/c', 400],
     ['GET', '/extendedAgentCard', 400],
     ['GET', '/message:send', 404],
     ['POST', '/nothing/here/at/all', 404],

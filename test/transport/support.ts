@@ -17,7 +17,9 @@ import { EXTENSION_URI, envelopeMediaType, type Message, type Task } from '../..
 import { createMemoryLedger, openEvidenceFiles } from '../../src/storage/index.js';
 import {
   buildAgentCard,
+  createGuardedFetch,
   createNodeServer,
+  type GuardedFetch,
   type NodeServer,
   type NodeServerOptions,
 } from '../../src/transport/index.js';
@@ -140,7 +142,9 @@ export interface TestNode {
   close(graceMs?: number): Promise<void>;
 }
 
-type Overrides = Partial<Omit<NodeServerOptions, 'receiver' | 'logger' | 'url'>> & {
+type Overrides = Partial<Omit<NodeServerOptions, 'receiver' | 'logger' | 'url' | 'guarded'>> & {
+  /** Where push notifications may go: nowhere by default. */
+  network?: GuardedFetch;
   receiver?: ReturnType<typeof scriptedReceiver>;
   path?: string;
   port?: number;
@@ -149,13 +153,21 @@ type Overrides = Partial<Omit<NodeServerOptions, 'receiver' | 'logger' | 'url'>>
 };
 
 export async function startNode(overrides: Overrides = {}): Promise<TestNode> {
-  const { path = '', port = await freePort(), receiver = scriptedReceiver(), agentUrl, ...rest } = overrides;
+  const {
+    path = '',
+    port = await freePort(),
+    receiver = scriptedReceiver(),
+    agentUrl,
+    network,
+    ...rest
+  } = overrides;
   const url = `http://127.0.0.1:${port}${path}`;
   const agent = agentUrl ?? url;
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-transport-'));
   const evidence = await openEvidenceFiles(folder);
   const logger = recordingLogger();
   const ledger = rest.ledger ?? createMemoryLedger();
+  const guarded = network ?? createGuardedFetch({ loopback: [] });
   const server = createNodeServer({
     url: agent,
     card: cardFor(agent),
@@ -165,6 +177,8 @@ export async function startNode(overrides: Overrides = {}): Promise<TestNode> {
     evidence: { store: evidence, secret: SECRET },
     limits: DEFAULT_LIMITS,
     health: async () => ({ ok: true }),
+    guarded,
+    onNews: async () => undefined,
     holder: `${agent}#${newId('run')}`,
     ...rest,
     ledger,
@@ -173,6 +187,7 @@ export async function startNode(overrides: Overrides = {}): Promise<TestNode> {
   await server.listen(port, '127.0.0.1');
   const close = async (graceMs = 50) => {
     await server.close(graceMs);
+    await guarded.close();
     await rm(folder, { recursive: true, force: true });
   };
   return { url, port, ledger, logger, receiver, evidence, server, close };

@@ -8,9 +8,18 @@ import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
+import {
+  addPush,
+  claimPushes,
+  pruneNotifications,
+  removePush,
+  retryNotifications,
+  settleNotification,
+} from './push.js';
 import { onAttempt, onCase, quarantine } from './quarantine.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 import { createTask, saveTask } from './tasks.js';
+import { addWatch, hear, pruneWatches, removeWatch } from './watch.js';
 import { settleWork } from './work.js';
 
 const byKey = ({ key }: { readonly key: AcceptanceKey }) => key;
@@ -42,6 +51,16 @@ const rules = {
   claimWork,
   release,
   quarantine,
+  addPush,
+  removePush,
+  claimPushes,
+  settleNotification,
+  retryNotifications,
+  pruneNotifications,
+  addWatch,
+  removeWatch,
+  pruneWatches,
+  hear,
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

@@ -13,6 +13,8 @@ import type {
   WorkItem,
 } from '../model.js';
 import type { Claim } from '../port.js';
+import type { DeadFilter, Notification, PushClaim, PushConfig } from '../push.js';
+import type { TaskWatch } from '../watch.js';
 
 /** An offer with its place in the case's audit chain: order is decided by the ledger's sequence, never by clocks. */
 export interface StoredOffer extends OfferRow {
@@ -45,6 +47,15 @@ export interface LedgerView {
   /** What can be claimed: unfinished, of no quarantined case, and claimed by no living process. Oldest first. */
   freeOffers(claim: OfferClaim): readonly StoredOffer[];
   freeWork(claim: WorkClaim): readonly WorkItem[];
+  /** Of one task. */
+  pushes(tenant: string, taskId: string): readonly PushConfig[];
+  push(tenant: string, pushId: string): PushConfig | null;
+  /** The two oldest that wait. */
+  waiting(tenant: string, pushId: string): readonly Notification[];
+  /** With something to deliver now, and delivered by nobody who lives. Due the longest first. */
+  duePushes(claim: PushClaim): readonly PushConfig[];
+  /** Tried the longest ago first. */
+  dead(filter: DeadFilter): readonly Notification[];
 }
 
 export type OfferClaim = Claim & { readonly key?: AcceptanceKey };
@@ -97,7 +108,47 @@ export type Change =
   | { readonly do: 'claim'; readonly row: ClaimRow }
   /** Only where it is this holder's. */
   | { readonly do: 'unclaim'; readonly row: ClaimRow }
-  | { readonly do: 'quarantine'; readonly row: Quarantine };
+  | { readonly do: 'quarantine'; readonly row: Quarantine }
+  | { readonly do: 'add_push'; readonly row: PushConfig }
+  /** `row.rev` is the new one; the stored one must be one below. */
+  | { readonly do: 'set_push'; readonly row: PushConfig }
+  | { readonly do: 'remove_push'; readonly tenant: string; readonly pushId: string }
+  /** One notification for each active configuration of the task, or only for this one. */
+  | {
+      readonly do: 'notify';
+      readonly tenant: string;
+      readonly taskId: string;
+      readonly pushId: string | null;
+      readonly seq: number;
+      readonly body: string;
+      readonly at: string;
+    }
+  | { readonly do: 'set_notification'; readonly row: Notification }
+  | {
+      readonly do: 'remove_notification';
+      readonly tenant: string;
+      readonly pushId: string;
+      readonly seq: number;
+    }
+  /** All that wait for it. */
+  | {
+      readonly do: 'hear';
+      readonly watchId: string;
+      readonly notificationId: string;
+      readonly at: string;
+      /** More than that, and the oldest are forgotten. */
+      readonly most: number;
+    }
+  | { readonly do: 'add_watch'; readonly row: TaskWatch }
+  | { readonly do: 'remove_watch'; readonly tenant: string; readonly watchId: string }
+  | { readonly do: 'prune_watches'; readonly tenant: string; readonly agent: string; readonly now: string }
+  | {
+      readonly do: 'bury_notifications';
+      readonly tenant: string;
+      readonly pushId: string;
+      readonly reason: string;
+      readonly at: string;
+    };
 
 /** Facts go to the chain of this case, in this order. */
 export interface CaseFacts {

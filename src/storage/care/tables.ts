@@ -7,7 +7,7 @@ export interface LedgerTable {
 const REF = ['tenant', 'root', 'case_id'] as const;
 const ATTEMPT = ['sender', 'handoff_id', 'attempt'] as const;
 
-/** What is kept of a ledger, each table behind those that it refers to. Not kept: who works on what at the moment. */
+/** What is kept of a ledger, each table behind those that it refers to. Not kept: who works on what at the moment, the `holder` of a row. */
 export const LEDGER_TABLES: readonly LedgerTable[] = [
   { name: 'kinds', columns: ['tenant', 'kind', 'definition'] },
   {
@@ -74,6 +74,24 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
     name: 'tasks',
     columns: ['tenant', 'id', 'peer', 'context_id', 'state', 'version', 'status_at', 'task', 'handoff_id'],
   },
+  {
+    name: 'push_configs',
+    columns: [
+      ...['tenant', 'push_id', 'task_id', 'config_id', 'agent', 'url', 'origin', 'token', 'scheme'],
+      ...['credentials', 'state', 'due_at', 'rev', 'created_at'],
+    ],
+  },
+  {
+    name: 'notifications',
+    columns: [...['tenant', 'push_id', 'seq', 'body', 'state', 'at', 'since', 'tries', 'tried_at', 'reason']],
+  },
+  {
+    name: 'watches',
+    columns: [
+      ...['tenant', 'watch_id', 'agent', 'peer', 'task_id', 'token_hash', 'secret', 'created_at', 'until'],
+    ],
+  },
+  { name: 'heard', columns: ['watch_id', 'notification_id', 'at'] },
   { name: 'quarantines', columns: [...REF, 'reason', 'witnessed', 'found', 'at'] },
   { name: 'audit', columns: [...REF, 'seq', 'entry', 'prev_hash', 'hash'] },
 ];

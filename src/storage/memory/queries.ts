@@ -10,7 +10,9 @@ import {
   type TaskRow,
 } from '../../ledger/index.js';
 import type { HandoffKey, LedgerQueries } from '../engine.js';
+import { pushQueriesOf } from './push.js';
 import { attemptKey, refKey, type State } from './state.js';
+import { watchQueriesOf } from './watch.js';
 
 /** The same questions as the SQL ones, over the maps. */
 export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQueries {
@@ -121,6 +123,8 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
             free(tenant, 'work', row.id),
         )
         .slice(0, limit),
+    ...pushQueriesOf(tables, now, alive),
+    ...watchQueriesOf(tables, now),
     quarantined,
     quarantines: (tenant) => quarantines.where((row) => row.ref.tenant === tenant),
     unknownEffects: (tenant, limit) =>

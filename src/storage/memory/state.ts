@@ -9,15 +9,20 @@ import type {
   Guard,
   KindDefinition,
   NoteRow,
+  Notification,
+  PushConfig,
   Quarantine,
   StoredEffect,
   StoredOffer,
   TaskRow,
+  TaskWatch,
   Transfer,
   WorkItem,
 } from '../../ledger/index.js';
 import type { ChangeHandlers } from '../engine.js';
+import { letGo, pushHandlersOf } from './push.js';
 import { Journal } from './tables.js';
+import { type Heard, watchHandlersOf } from './watch.js';
 
 export const refKey = (ref: CaseRef) => [ref.tenant, ref.root, ref.caseId] as const;
 export const attemptKey = (key: AcceptanceKey) =>
@@ -54,6 +59,10 @@ function tablesOf(journal: Journal) {
     holders: journal.table<{ readonly holder: string; readonly until: string }>(),
     claims: journal.table<ClaimRow>(),
     quarantines: journal.table<Quarantine>(),
+    pushes: journal.table<PushConfig>(),
+    notifications: journal.table<Notification>(),
+    watches: journal.table<TaskWatch>(),
+    heard: journal.table<Heard>(),
   };
 }
 
@@ -73,7 +82,9 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     work.replace(row, (item) => item.state === 'open', row.ref.tenant, row.id);
   const endLeases = (ends: (row: { readonly holder: string; readonly until: string }) => boolean): void => {
     holders.remove(ends);
-    claims.remove((claim) => holders.get(claim.holder) === null);
+    const isGone = (holder: string) => holders.get(holder) === null;
+    claims.remove((claim) => isGone(claim.holder));
+    letGo(tables, isGone);
   };
   return {
     put_kind: ({ tenant, kind }) => kinds.put({ tenant, kind }, tenant, kind.kind),
@@ -136,6 +147,8 @@ export function handlersOf({ tables }: State): ChangeHandlers {
           tenant === row.tenant && what === row.what && id === row.id && holder === row.holder,
       ),
     quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
+    ...pushHandlersOf(tables),
+    ...watchHandlersOf(tables),
   };
 }
 

@@ -6,9 +6,11 @@ import { ofEffect } from '../rows/effects.js';
 import { ofGuard, ofKey, ofRef } from '../rows/keys.js';
 import { ofNote } from '../rows/notes.js';
 import { ofOffer } from '../rows/offers.js';
+import { ofNotification, ofPush } from '../rows/push.js';
 import { ofQuarantine } from '../rows/quarantines.js';
 import { ofTask } from '../rows/tasks.js';
 import { ofTransfer } from '../rows/transfers.js';
+import { ofWatch } from '../rows/watch.js';
 import { ofWork } from '../rows/work.js';
 import type { Slice } from './slice.js';
 
@@ -61,6 +63,26 @@ const rows: {
   claim: ({ row }) => ['claim', row],
   unclaim: ({ row }) => ['unclaim', row],
   quarantine: ({ row }) => ['quarantine', ofQuarantine(row)],
+  add_push: ({ row }) => ['add_push', ofPush(row)],
+  set_push: ({ row }) => ['set_push', ofPush(row)],
+  remove_push: ({ tenant, pushId }) => ['remove_push', { tenant, push_id: pushId }],
+  notify: ({ tenant, taskId, pushId, seq, body, at }) => [
+    'notify',
+    { tenant, task_id: taskId, push_id: pushId, seq, body, at },
+  ],
+  set_notification: ({ row }) => ['set_notification', ofNotification(row)],
+  remove_notification: ({ tenant, pushId, seq }) => ['remove_notification', { tenant, push_id: pushId, seq }],
+  add_watch: ({ row }) => ['add_watch', ofWatch(row)],
+  remove_watch: ({ tenant, watchId }) => ['remove_watch', { tenant, watch_id: watchId }],
+  prune_watches: ({ tenant, agent, now }) => ['prune_watches', { tenant, agent, now }],
+  hear: ({ watchId, notificationId, at, most }) => [
+    'hear',
+    { watch_id: watchId, notification_id: notificationId, at, most },
+  ],
+  bury_notifications: ({ tenant, pushId, reason, at }) => [
+    'bury_notifications',
+    { tenant, push_id: pushId, reason, at },
+  ],
 };
 
 /** A ruling as one command of a batch; sent again it is the same to the letter, so that it finds itself where it was carried out. */

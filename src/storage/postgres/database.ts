@@ -23,6 +23,7 @@ const REF = 'tenant, root, case_id';
 const ORDER: Readonly<Record<string, string>> = {
   kinds: 'tenant, kind',
   tasks: 'tenant, id',
+  notifications: 'push_id, seq',
   audit: `${REF}, seq`,
 };
 

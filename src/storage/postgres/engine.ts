@@ -162,9 +162,10 @@ export function postgresEngine(
     let scope = start;
     for (let cases = 0; ; cases += 1) {
       try {
-        // What is claimed is locked first, so that others that claim pass over it.
-        const claims = scope.offers !== undefined || scope.items !== undefined;
-        const ruling = claims ? null : await optimistic(name, command, scope);
+        // What no head of a case tells of is locked first; others that claim pass over it.
+        const { offers, items, pushes } = scope;
+        const holds = offers !== undefined || items !== undefined || pushes !== undefined;
+        const ruling = holds ? null : await optimistic(name, command, scope);
         return ruling ?? (await pessimistic(name, command, scope));
       } catch (error) {
         if (!(error instanceof Elsewhere) || cases > 0) throw error;

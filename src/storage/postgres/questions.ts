@@ -1,4 +1,4 @@
-import type { CaseRef } from '../../core/index.js';
+import { type CaseRef, toUtc } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
 import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
@@ -10,6 +10,7 @@ import type { Ask } from './keys.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
+import { pushTable } from './push.js';
 import { quarantineTable } from './quarantines.js';
 import { ofAttempt } from './scope.js';
 import type { Slice } from './slice.js';
@@ -17,6 +18,7 @@ import type { Slices } from './slices.js';
 import { snapshotOf } from './snapshot.js';
 import { taskTable } from './tasks.js';
 import { transferTable } from './transfers.js';
+import { watchTable } from './watch.js';
 import { workTable } from './work.js';
 
 type Questions = {
@@ -51,6 +53,7 @@ export function questionsOf(
   const [audit, cases, kinds] = [auditTable(ask), caseTable(ask), kindTable(ask)];
   const [effects, quarantines] = [effectTable(ask), quarantineTable(ask)];
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
+  const [pushes, watches] = [pushTable(ask), watchTable(ask)];
   return {
     incarnation,
     kind: async (tenant, kind) => {
@@ -98,6 +101,15 @@ export function questionsOf(
       const slice = await slices.load({ tenant: '', holder });
       return slice.queries(clock.of(slice)).alive(holder);
     },
+    pushes: pushes.ofTask,
+    notifications: pushes.list,
+    notification: pushes.one,
+    notificationCounts: pushes.counts,
+    watch: (watchId) => {
+      const given = clock.given();
+      return watches.get(watchId, given === undefined ? undefined : toUtc(given));
+    },
+    heard: watches.heard,
     quarantines: quarantines.list,
     attention: async (tenant, limit) =>
       attentionOf(await effects.unknown(tenant, clock.given(), limit), await quarantines.list(tenant), limit),

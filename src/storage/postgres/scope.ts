@@ -1,5 +1,6 @@
 import { type AcceptanceKey, type CaseRef, handoffIdOf } from '../../core/index.js';
-import type { CommandOf, OfferClaim, RuleName, WorkClaim } from '../../ledger/index.js';
+import type { CommandOf, DeadFilter, OfferClaim, RuleName, WorkClaim } from '../../ledger/index.js';
+import type { PushScope } from './push.js';
 
 /** What the rule of a command may read: at most one case, one attempt, one kind, one work item and one task. */
 export interface Scope {
@@ -14,6 +15,7 @@ export interface Scope {
   readonly holder?: string;
   readonly offers?: OfferClaim;
   readonly items?: WorkClaim;
+  readonly pushes?: PushScope;
 }
 
 const ofCase = ({ ref }: { readonly ref: CaseRef }): Scope => ({ tenant: ref.tenant, ref });
@@ -26,10 +28,19 @@ export function ofAttempt(key: AcceptanceKey): Scope {
   return { tenant, ref: { tenant, root, caseId }, key };
 }
 
-const ofTask = ({ tenant, id }: { readonly tenant: string; readonly id: string }): Scope => ({
+interface OfTask {
+  readonly tenant: string;
+  readonly id: string;
+  readonly push?: unknown;
+}
+
+const ofTask = ({ tenant, id, push }: OfTask): Scope => ({
   tenant,
   taskId: id,
+  ...(push === undefined ? {} : { pushes: { task: id } }),
 });
+
+const ofDead = (dead: DeadFilter): Scope => ({ tenant: dead.tenant, pushes: { dead } });
 
 const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   putKind: ({ tenant, kind }) => ({ tenant, kind: kind.kind }),
@@ -68,6 +79,16 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   release: ({ holder }) => ({ tenant: '', holder }),
   claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),
   claimWork: (claim) => ({ tenant: claim.tenant, holder: claim.holder, items: claim }),
+  addPush: ({ tenant, taskId }) => ({ tenant, taskId, pushes: { task: taskId } }),
+  removePush: ({ tenant, taskId }) => ({ tenant, pushes: { task: taskId } }),
+  claimPushes: (due) => ({ tenant: due.tenant, holder: due.holder, pushes: { due } }),
+  settleNotification: ({ tenant, pushId }) => ({ tenant, pushes: { push: pushId } }),
+  retryNotifications: ofDead,
+  pruneNotifications: ofDead,
+  addWatch: ({ tenant }) => ({ tenant }),
+  removeWatch: ({ tenant }) => ({ tenant }),
+  pruneWatches: ({ tenant }) => ({ tenant }),
+  hear: () => ({ tenant: '' }),
 };
 
 export function scopeOf<N extends RuleName>(name: N, command: CommandOf<N>): Scope {

@@ -9,8 +9,10 @@ import { type CaseColumns, toCase } from '../rows/cases.js';
 import { type DecisionColumns, toDecision } from '../rows/decisions.js';
 import { type EffectColumns, toEffect } from '../rows/effects.js';
 import { type OfferColumns, toOffer } from '../rows/offers.js';
+import { toNotification, toPush } from '../rows/push.js';
 import { type TaskColumns, toTask } from '../rows/tasks.js';
 import { toWork, type WorkColumns } from '../rows/work.js';
+import type { PushRows } from './push.js';
 import type { Scope } from './scope.js';
 
 /** One row of `holdfast.slices`. */
@@ -58,6 +60,9 @@ const NOT_KEPT: ReadonlySet<Change['do']> = new Set([
   'save_task',
   'put_kind',
 ]);
+
+/** What is written with a task is there where the task is. */
+const WITH_TASK: ReadonlySet<Change['do']> = new Set(['add_push', 'set_push', 'notify']);
 
 const idOf = (key: AcceptanceKey) => JSON.stringify(attemptKey(key));
 
@@ -151,7 +156,9 @@ export class Slice {
   /** Whether these changes, which no case's chain tells of, are what is there. */
   holds(changes: readonly Change[]): boolean {
     const { kinds, tasks } = this.#state.tables;
-    return changes.every((change) => {
+    const telling = changes.filter((change) => !WITH_TASK.has(change.do));
+    if (telling.length === 0) return false;
+    return telling.every((change) => {
       if (change.do === 'put_kind') {
         return isDeepStrictEqual(kinds.get(change.tenant, change.kind.kind)?.kind, change.kind);
       }
@@ -203,6 +210,11 @@ export class Slice {
       alive: queries.alive,
       freeOffers: queries.freeOffers,
       freeWork: queries.freeWork,
+      pushes: queries.pushes,
+      push: queries.push,
+      waiting: queries.waiting,
+      duePushes: queries.duePushes,
+      dead: queries.dead,
     };
   }
 
@@ -219,6 +231,12 @@ export class Slice {
   offerFree(offers: readonly OfferColumns[], items: readonly WorkColumns[]): void {
     for (const columns of offers) this.#putOffer(columns);
     for (const columns of items) this.#putWork(columns);
+  }
+
+  addPushes({ pushes, notifications }: PushRows): void {
+    const { tables } = this.#state;
+    for (const row of pushes) tables.pushes.put(toPush(row), row.push_id);
+    for (const row of notifications) tables.notifications.put(toNotification(row), row.push_id, row.seq);
   }
 
   #mark(ref: CaseRef | undefined, quarantined: boolean | null): void {

@@ -3,6 +3,7 @@ import { batcher } from './batches.js';
 import type { Command } from './changes.js';
 import { freeOffers, freeWork } from './claims.js';
 import type { Connections, Session } from './connection.js';
+import { pushRows } from './push.js';
 import type { Scope } from './scope.js';
 import { Slice, type SliceColumns } from './slice.js';
 import { encodeJson } from './text.js';
@@ -43,6 +44,8 @@ export class Slices {
     if (scope.offers !== undefined)
       slice.offerFree(await freeOffers(session, scope.offers, nowOf(slice)), []);
     if (scope.items !== undefined) slice.offerFree([], await freeWork(session, scope.items, nowOf(slice)));
+    if (scope.pushes !== undefined)
+      slice.addPushes(await pushRows(session, scope.tenant, scope.pushes, nowOf(slice)));
     return slice;
   }
 

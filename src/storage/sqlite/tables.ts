@@ -10,9 +10,11 @@ import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
 import { Prepared } from './prepared.js';
+import { pushTable } from './push.js';
 import { quarantineTable } from './quarantines.js';
 import { taskTable } from './tasks.js';
 import { transferTable } from './transfers.js';
+import { watchTable } from './watch.js';
 import { workTable } from './work.js';
 
 /** Every table of one connection, with its statements prepared. */
@@ -34,6 +36,8 @@ export function tablesOf(db: Database.Database) {
     tasks: taskTable(db, prepared),
     audit: auditTable(db),
     claims: claimTable(db),
+    pushes: pushTable(db, prepared),
+    watches: watchTable(db),
     quarantines: quarantineTable(db),
   };
 }
@@ -44,6 +48,7 @@ export type View = Omit<LedgerQueries, 'now'> & { now: Date };
 export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
   const { transfers } = tables;
+  const { pushes, watches } = tables;
   const view: View = {
     now: new Date(0),
     incarnation: tables.incarnation,
@@ -76,6 +81,16 @@ export function viewOf(tables: Tables): View {
     alive: (holder) => claims.alive(holder, toUtc(view.now)),
     freeOffers: (claim) => offers.free(claim, toUtc(view.now)),
     freeWork: (claim) => work.free(claim, toUtc(view.now)),
+    pushes: pushes.ofTask,
+    push: pushes.get,
+    waiting: pushes.waiting,
+    duePushes: (claim) => pushes.due(claim, toUtc(view.now)),
+    dead: pushes.dead,
+    notifications: pushes.list,
+    notification: pushes.one,
+    notificationCounts: pushes.counts,
+    watch: (watchId) => watches.get(watchId, toUtc(view.now)),
+    heard: watches.heard,
     quarantined: quarantines.has,
     quarantines: quarantines.list,
     unknownEffects: (tenant, limit) => effects.unknown(tenant, view.now, limit),
@@ -86,6 +101,7 @@ export function viewOf(tables: Tables): View {
 export function handlersOf(tables: Tables): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
   const { transfers } = tables;
+  const { pushes, watches } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
@@ -108,5 +124,16 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     claim: ({ row }) => claims.claim(row),
     unclaim: ({ row }) => claims.unclaim(row),
     quarantine: ({ row }) => quarantines.add(row),
+    add_push: ({ row }) => pushes.add(row),
+    set_push: ({ row }) => pushes.set(row),
+    remove_push: ({ tenant, pushId }) => pushes.remove(tenant, pushId),
+    notify: (change) => pushes.notify(change),
+    set_notification: ({ row }) => pushes.setOne(row),
+    remove_notification: ({ tenant, pushId, seq }) => pushes.removeOne(tenant, pushId, seq),
+    bury_notifications: (change) => pushes.bury(change),
+    add_watch: ({ row }) => watches.add(row),
+    remove_watch: ({ tenant, watchId }) => watches.remove(tenant, watchId),
+    prune_watches: ({ tenant, agent, now }) => watches.prune(tenant, agent, now),
+    hear: (change) => watches.hear(change),
   };
 }
