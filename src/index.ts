@@ -35,11 +35,15 @@ export type { FenceToken, PostgresClient, Presentation, SqliteDatabase } from '.
 export { present } from './fence/index.js';
 export type {
   AcceptedWork,
+  CaseByPerson,
   EffectInput,
   EffectResult,
+  EscalateInput,
   HandOffInput,
   HandOffResult,
   HandoffHandler,
+  ReassignInput,
+  ResolveEffectInput,
   StatusPointer,
 } from './handoff/index.js';
 export { EffectNotDone } from './handoff/index.js';
@@ -56,6 +60,7 @@ export type {
 } from './ledger/index.js';
 export type {
   CaseWrite,
+  CaseWriteBy,
   Config,
   EvidenceInput,
   Holdfast,

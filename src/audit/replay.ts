@@ -178,6 +178,11 @@ const STEPS: Partial<Record<AuditType, Step>> = {
     if (entry.data?.moves === true) moveCase(draft, entry, null);
     keepTransfer(draft, entry, text(entry, 'from'));
   },
+  owner_changed(draft, entry) {
+    const epoch = needed(entry.epochAfter, entry);
+    draft.case = { ...needed(draft.case, entry), owner: text(entry, 'to'), epoch };
+    supersede(draft, entry);
+  },
   receipt_verified: (draft, entry) => setOffer(draft, entry, { receipt: text(entry, 'receiptDigest') }),
   work_settled(draft, entry) {
     const id = text(entry, 'workId');

@@ -185,6 +185,8 @@ export interface SettleEffectCommand extends OwnerWrite {
   readonly startedSeq?: number;
   readonly state: 'done' | 'failed' | 'unknown';
   readonly outcome: string | null;
+  /** A person settles one that is `unknown`, and says why. */
+  readonly resolution?: Resolution;
 }
 
 export interface SettleWorkCommand extends OwnerWrite {
@@ -195,6 +197,37 @@ export interface SettleWorkCommand extends OwnerWrite {
 
 export interface AddNoteCommand extends OwnerWrite {
   readonly text: string;
+}
+
+/**
+ * How a case changes hands without a receiver: a person takes it, an agent gives one of its cases to a person, a person passes it to
+ * another, or gives it back to the agent of their node.
+ */
+export type OwnerChange = 'takeover' | 'escalation' | 'reassignment' | 'return';
+
+export interface ChangeOwnerCommand {
+  readonly ref: CaseRef;
+  readonly change: OwnerChange;
+  /** The epoch at which the case was looked at. */
+  readonly epoch: number;
+  /** Who does it: a person, or in an escalation the agent. */
+  readonly actor: string;
+  readonly to: string;
+  /** Why, in a sentence; it stands in the audit. */
+  readonly reason: string;
+  /** The open offer that is voided with it, and the rejection part (code `withdrawn`) that its late arrival is answered with. */
+  readonly voids: { readonly key: AcceptanceKey; readonly answer: string } | null;
+}
+
+/** What a person says of an item of the attention queue that they settled; it stands in the audit. */
+export interface Resolution {
+  /** `person:<id>@<node URL>` */
+  readonly by: string;
+  readonly reason: string;
+  /** How long it took. */
+  readonly minutes?: number;
+  /** What was touched or looked up: the name of a system, and an id in it. */
+  readonly records?: readonly { readonly name: string; readonly id: string }[];
 }
 
 export interface RecordReceiptCommand {
@@ -284,6 +317,12 @@ export interface LedgerStore {
   /** Cases with this id under any root, for a person who typed only the id. */
   findCases(tenant: string, caseId: string): Promise<CaseRow[]>;
   snapshot(ref: CaseRef): Promise<CaseSnapshot>;
+  /**
+   * Another owner at epoch + 1, at the epoch presented: open offer voided, open work items superseded, constraints, hops and limits as they
+   * are, all in one transaction. A takeover is open to the node that acts for the owner and to the case's root; the others to the owner.
+   * @throws effect_in_flight, case_closed, not_owner; offer_open, unaudited, where another offer is open than the one named: look again
+   */
+  changeOwner(command: ChangeOwnerCommand): Promise<CaseRow>;
 
   /**
    * Commits the intent to hand over, with the bytes that will be sent.

@@ -174,6 +174,11 @@ function witnessed(ledger: LedgerStore, files: WitnessFiles, logger: Logger): Le
       if (result.outcome === 'accepted') await see(command.ref, result.work.epoch, receiptIn(command.answer));
       return result;
     },
+    async changeOwner(command) {
+      const row = await ledger.changeOwner(command);
+      await see(row.ref, row.epoch);
+      return row;
+    },
     async recordReceipt(command) {
       const offer = await ledger.recordReceipt(command);
       await see(offer.ref, offer.epoch + 1, command.receipt);

@@ -4,6 +4,7 @@ import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
+import { peopleSuite } from './suite/people.js';
 import { proofSuite } from './suite/proofs.js';
 import { quarantineSuite } from './suite/quarantine.js';
 import { separateSuite } from './suite/separate.js';
@@ -20,4 +21,5 @@ export function ledgerSuite(open: OpenLedger): void {
   quarantineSuite(open);
   separateSuite(open);
   proofSuite(open);
+  peopleSuite(open);
 }

@@ -9,7 +9,7 @@ import type { Rule } from './ruling.js';
 /*
  * A case is `open`, with exactly one owner at one epoch, until it is `closed`.
  *   (none) -> open     open_case, at epoch 1 or at that of an audited import
- *   open   -> open     an acceptance: another owner, epoch + 1 (decisions.ts)
+ *   open   -> open     an acceptance (decisions.ts), or a person takes it, passes it on or gives it back (people.ts): another owner, epoch + 1
  *   open   -> closed   by the owner, when nothing is out: final, and the epoch never moves again
  */
 

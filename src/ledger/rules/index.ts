@@ -8,6 +8,7 @@ import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
+import { changeOwner } from './people.js';
 import { onAttempt, onCase, quarantine } from './quarantine.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 import { createTask, saveTask } from './tasks.js';
@@ -20,6 +21,7 @@ const rules = {
   putKind,
   openCase: onCase(openCase),
   closeCase: onCase(closeCase),
+  changeOwner: onCase(changeOwner),
   addNote: onCase(addNote),
   intendOffer: onCase(intendOffer),
   markOffered: onAttempt(markOffered, (key) => key),

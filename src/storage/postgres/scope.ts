@@ -35,6 +35,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   putKind: ({ tenant, kind }) => ({ tenant, kind: kind.kind }),
   openCase: ({ ref, kind }) => ({ ...ofCase({ ref }), kind }),
   closeCase: ofCase,
+  changeOwner: ofCase,
   addNote: ofCase,
   intendOffer: ({ ref, writer, epoch, attempt, holder }) => ({
     ...ofCase({ ref }),
