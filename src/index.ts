@@ -43,6 +43,8 @@ export type {
   HandOffResult,
   HandoffHandler,
   ReassignInput,
+  RecoverCaseInput,
+  ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
 } from './handoff/index.js';

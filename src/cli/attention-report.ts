@@ -132,8 +132,17 @@ function takeFirst(row: CaseRow | null, at: string, self: string, settle: string
   return [first, `${settle} --state done|failed --reason "TEXT"`];
 }
 
-function explainQuarantine({ data }: Of<'case_quarantined'>, _row: CaseRow | null, _self: string): Explained {
+function explainQuarantine(
+  { ref, data }: Of<'case_quarantined'>,
+  row: CaseRow | null,
+  self: string,
+): Explained {
   const { reason, witnessed, found } = data;
+  const at = [ref.caseId, ...(ref.root === self ? [] : ['--root', ref.root])].join(' ');
+  const seen = witnessed.epoch === undefined ? ' --seen-epoch N' : '';
+  const kind = row === null ? ' --kind KIND' : '';
+  const recover = `holdfast attention resolve ${at} --person ID${seen}${kind} --reason "TEXT"`;
+  const here = ref.root === self || (row !== null && actsFor(row.owner) === self);
   return {
     fields: [
       ['reason', reason],
@@ -144,9 +153,10 @@ function explainQuarantine({ data }: Of<'case_quarantined'>, _row: CaseRow | nul
     safe: [
       'The ledger has lost something of this case: every write to it is refused, and other cases go on.',
       'If a newer state of the ledger can be had, such as the disk of the server before, bring that back: it has no quarantine.',
-      'Find out from the business systems, and from the receipts and audit exports that are kept elsewhere, what was done after the state that is there. Do nothing on the case before you know.',
+      'Otherwise find out, from the business systems and from receipts and audit exports that are kept elsewhere, what was done after the state that is there, and up to which epoch anybody has seen the case.',
+      'Then let the case go on from the state that is there. It gets an epoch above the highest that was seen, so that whatever still comes from the lost ones is refused; the person owns it, and sees to what the ledger no longer knows before they return it.',
     ],
-    commands: [],
+    commands: here ? [recover] : [`at the agent ${row === null ? ref.root : actsFor(row.owner)}:`, recover],
   };
 }
 

@@ -40,6 +40,11 @@ const byPerson = {
     .min(1, 'must not be empty')
     .max(500, 'must be at most 500 characters'),
 };
+const resolution = {
+  ...byPerson,
+  minutes: z.int('must be a whole number').min(0, 'must be a whole number from 0').optional(),
+  records: z.array(shape({ name: text, id: text }), 'must be an array').optional(),
+};
 const stateOf = (states: readonly [string, ...string[]]) =>
   z.enum(states, `must be one of ${states.join(', ')}`);
 const artifact = shape({ artifactId: text, version: epoch.optional() });
@@ -70,13 +75,12 @@ const ARGUMENTS = {
   reassignCase: shape({ ...byPerson, epoch, to: text }),
   returnCase: shape({ ...byPerson, epoch }),
   escalate: shape({ key, person: text, reason: byPerson.reason }),
+  recoverCase: shape({ ...resolution, seenEpoch: epoch.optional(), kind: text.optional() }),
   resolveEffect: shape({
-    ...byPerson,
+    ...resolution,
     key: text,
     state: stateOf(['done', 'failed']),
     outcome: z.string('must be a text').optional(),
-    minutes: z.int('must be a whole number').min(0, 'must be a whole number from 0').optional(),
-    records: z.array(shape({ name: text, id: text }), 'must be an array').optional(),
   }),
   effect: shape({ ...write, ...performed }),
   startEffect: shape({ ...write, ...effect }),

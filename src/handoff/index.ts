@@ -13,6 +13,8 @@ export type {
   HandoffHandler,
   ReassignInput,
   ReceivedContract,
+  RecoverCaseInput,
+  ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
 } from './model.js';

@@ -73,17 +73,29 @@ export interface EscalateInput {
   readonly reason: string;
 }
 
+/** What a person settles of what waits for one, and what they say of it; all of it stands in the audit. */
+export interface ResolutionInput extends Omit<CaseByPerson, 'epoch'> {
+  /** How long it took. */
+  readonly minutes?: number;
+  /** What was looked up or touched: the name of a system, and an id in it; at most 20. */
+  readonly records?: readonly { readonly name: string; readonly id: string }[];
+}
+
+/** A person lets a quarantined case go on from what the ledger holds of it, and owns it then. */
+export interface RecoverCaseInput extends ResolutionInput {
+  /** The highest epoch that anybody has seen of it; needed where the quarantine names none, and where it was higher than that. */
+  readonly seenEpoch?: number;
+  /** What it was, where the ledger has lost the case itself. */
+  readonly kind?: string;
+}
+
 /** A person has found out what became of an `unknown` effect. */
-export interface ResolveEffectInput extends Omit<CaseByPerson, 'epoch'> {
+export interface ResolveEffectInput extends ResolutionInput {
   readonly key: string;
   /** `failed`: proved not to have happened, so that the key may start again. */
   readonly state: 'done' | 'failed';
   /** The target's record of it, such as a refund id. */
   readonly outcome?: string;
-  /** How long it took. */
-  readonly minutes?: number;
-  /** What was looked up or touched: the name of a system, and an id in it; at most 20. */
-  readonly records?: readonly { readonly name: string; readonly id: string }[];
 }
 
 /** All that a former owner can tell a customer. */

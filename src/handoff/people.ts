@@ -5,14 +5,22 @@ import {
   ERROR_TABLE,
   HoldfastError,
   isHoldfastError,
+  isSameCase,
   parsePerson,
   personOwner,
 } from '../core/index.js';
 import { findPersonalData } from '../envelope/index.js';
-import type { CaseRow, ChangeOwnerCommand, EffectRow, LedgerStore } from '../ledger/index.js';
+import type { CaseRow, ChangeOwnerCommand, EffectRow, LedgerStore, Resolution } from '../ledger/index.js';
 import { rejectionPart } from './answers.js';
 import { checkArguments } from './arguments.js';
-import type { CaseByPerson, EscalateInput, ReassignInput, ResolveEffectInput } from './model.js';
+import type {
+  CaseByPerson,
+  EscalateInput,
+  ReassignInput,
+  RecoverCaseInput,
+  ResolutionInput,
+  ResolveEffectInput,
+} from './model.js';
 
 /** What persons of this node do with cases. Who they are says its operator, at the command; the node signs for them. */
 export interface People {
@@ -26,6 +34,8 @@ export interface People {
   giveBack(input: CaseByPerson): Promise<CaseRow>;
   /** @throws as `take`; offer_unknown, and offer_decided where the offer was accepted */
   escalate(input: EscalateInput): Promise<CaseRow>;
+  /** @throws usage where it is not quarantined or the epoch that was seen is not known; not_owner, kind_unknown, effect_in_flight, personal_data */
+  recover(input: RecoverCaseInput): Promise<CaseRow>;
   /** @throws effect_unknown, effect_settled, effect_in_flight, not_owner, epoch_stale, personal_data */
   resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
 }
@@ -37,22 +47,39 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
   const owner = (person: string) => personOwner(person, self);
 
   /** The offer that is open now is voided with the change; where another one is by then, that one. */
-  async function change(command: Omit<ChangeOwnerCommand, 'voids'>): Promise<CaseRow> {
-    checkReason(command.reason);
+  async function voiding(
+    ref: CaseRef,
+    write: (voids: ChangeOwnerCommand['voids']) => Promise<CaseRow>,
+  ): Promise<CaseRow> {
     for (let looks = 1; ; looks++) {
-      const voids = await openOfferOf(command.ref);
       try {
-        return await ledger.changeOwner({ ...command, voids });
+        return await write(await openOfferOf(ref));
       } catch (error) {
         if (looks === LOOKS || !isHoldfastError(error) || error.code !== 'offer_open') throw error;
       }
     }
   }
 
+  async function change(command: Omit<ChangeOwnerCommand, 'voids'>): Promise<CaseRow> {
+    checkReason(command.reason);
+    return voiding(command.ref, (voids) => ledger.changeOwner({ ...command, voids }));
+  }
+
   async function openOfferOf(ref: CaseRef): Promise<ChangeOwnerCommand['voids']> {
     const offers = await ledger.listOffers(ref.tenant, { caseId: ref.caseId, open: true });
     const open = offers.find((offer) => offer.ref.root === ref.root);
     return open === undefined ? null : { key: open.key, answer: tombstone(open.key, ref) };
+  }
+
+  function resolutionOf({ person, reason, minutes, records }: ResolutionInput): Resolution {
+    const by = owner(person);
+    checkReason(reason);
+    return {
+      by,
+      reason,
+      ...(minutes === undefined ? {} : { minutes }),
+      ...(records === undefined ? {} : { records }),
+    };
   }
 
   /** Who writes in the case's name here: its owner, where that is this agent or the person. */
@@ -102,24 +129,36 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
       const { ref, epoch } = offer;
       return change({ ref, epoch, change: 'escalation', actor: self, to, reason });
     },
+    recover: async (input) => {
+      checkArguments('recoverCase', input);
+      const { ref, seenEpoch, kind } = input;
+      const resolution = resolutionOf(input);
+      const quarantines = await ledger.listQuarantined(ref.tenant);
+      const quarantine = quarantines.find((one) => isSameCase(one.ref, ref));
+      if (!quarantine) throw new HoldfastError('usage', `The case ${ref.caseId} is not quarantined.`);
+      const witnessed = Number(quarantine.witnessed.epoch ?? 0);
+      const above = Math.max(witnessed, seenEpoch ?? 0);
+      if (above === 0) {
+        const message = `At which epoch ${ref.caseId} was seen is not in its quarantine: say the highest that anybody has seen.`;
+        throw new HoldfastError('usage', message);
+      }
+      const epoch = (await ledger.getCase(ref))?.epoch ?? null;
+      const named = kind === undefined ? {} : { kind };
+      const command = { ref, resolution, epoch, above, quarantine, ...named };
+      return voiding(ref, (voids) => ledger.recoverCase({ ...command, voids }));
+    },
     resolveEffect: async (input) => {
       checkArguments('resolveEffect', input);
-      const { ref, key, person, state, outcome, reason, minutes, records } = input;
-      const by = owner(person);
-      checkReason(reason);
-      const { owner: writer, epoch } = await ownerFor(ref, by);
+      const { ref, key, state, outcome } = input;
+      const resolution = resolutionOf(input);
+      const { owner: writer, epoch } = await ownerFor(ref, resolution.by);
       const effect = (await ledger.listEffects(ref)).find((row) => row.key === key);
       if (!effect) throw new HoldfastError('effect_unknown', `There is no effect ${key} on ${ref.caseId}.`);
       return ledger.settleEffect({
         ...{ ref, writer, epoch, key, state },
         startedSeq: effect.startedSeq,
         outcome: outcome ?? null,
-        resolution: {
-          by,
-          reason,
-          ...(minutes === undefined ? {} : { minutes }),
-          ...(records === undefined ? {} : { records }),
-        },
+        resolution,
       });
     },
   };

@@ -257,6 +257,7 @@ export interface AuditFact {
 export type AuditType =
   | 'case_opened'
   | 'case_imported'
+  | 'case_recovered'
   | 'case_closed'
   | 'offer_intended'
   | 'offer_offered'

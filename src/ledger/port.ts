@@ -219,6 +219,22 @@ export interface ChangeOwnerCommand {
   readonly voids: { readonly key: AcceptanceKey; readonly answer: string } | null;
 }
 
+/** A person lets a quarantined case go on from what the ledger holds of it. */
+export interface RecoverCaseCommand {
+  readonly ref: CaseRef;
+  /** By the person who owns the case then. */
+  readonly resolution: Resolution;
+  /** The epoch at which the case was looked at; `null` where it is missing. */
+  readonly epoch: number | null;
+  /** The highest epoch that anybody has seen; the case goes on at the next. */
+  readonly above: number;
+  /** What it was, where the case is missing. */
+  readonly kind?: string;
+  /** What was witnessed, for the audit. */
+  readonly quarantine: Pick<Quarantine, 'reason' | 'witnessed'>;
+  readonly voids: ChangeOwnerCommand['voids'];
+}
+
 /** What a person says of an item of the attention queue that they settled; it stands in the audit. */
 export interface Resolution {
   /** `person:<id>@<node URL>` */
@@ -449,6 +465,12 @@ export interface LedgerStore {
 
   /** Closes the case to every write until a person acts. Idempotent: the first stays. */
   quarantine(row: Omit<Quarantine, 'at'>): Promise<void>;
+  /**
+   * Ends the quarantine: the case goes on one epoch above the highest that was seen, with the person as its owner, in one transaction. Open
+   * to the node that acts for the owner and to the root. What is refused leaves nothing in the audit. @throws usage where it is not
+   * quarantined, or the epoch is below the one witnessed; not_owner, kind_unknown, case_closed, effect_in_flight; epoch_stale or offer_open: look again
+   */
+  recoverCase(command: RecoverCaseCommand): Promise<CaseRow>;
   /** Oldest first. */
   listQuarantined(tenant: string): Promise<Quarantine[]>;
   /** What only a person can settle, oldest first: effects that are `unknown`, also by their limit, and quarantined cases. */

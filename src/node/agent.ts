@@ -116,6 +116,7 @@ export function createAgent(parts: AgentParts): Holdfast {
     reassignCase: (input) => people.reassign(input),
     returnCase: (input) => people.giveBack(input),
     escalate: (input) => people.escalate(input),
+    recoverCase: (input) => people.recover(input),
     resolveEffect: (input) => people.resolveEffect(input),
 
     quarantine: (row) => ledger.quarantine(row),

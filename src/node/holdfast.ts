@@ -10,6 +10,7 @@ import type {
   HandOffResult,
   HandoffHandler,
   ReassignInput,
+  RecoverCaseInput,
   ResolveEffectInput,
   StatusPointer,
 } from '../handoff/index.js';
@@ -104,6 +105,11 @@ export interface Holdfast {
   returnCase(input: CaseByPerson): Promise<CaseRow>;
   /** Gives a case of this agent to a person, since an offer of it was rejected or is not decided; that is voided first. @throws as `takeCase`, offer_unknown, offer_decided */
   escalate(input: EscalateInput): Promise<CaseRow>;
+  /**
+   * Ends the quarantine of a case: it goes on one epoch above the highest that was seen, and the person owns it. What was done after the
+   * state that the ledger holds, only they can know. @throws usage where it is not quarantined; not_owner, case_closed, effect_in_flight, personal_data
+   */
+  recoverCase(input: RecoverCaseInput): Promise<CaseRow>;
   /** Settles an `unknown` effect as a person found it, as the owner of the case. @throws effect_unknown, effect_settled, effect_in_flight, not_owner, personal_data */
   resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
   /** Runs one side effect under the fence and the case's policy. */

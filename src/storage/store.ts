@@ -74,6 +74,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     release: (holder, claimed) => write('release', { holder, ...(claimed === undefined ? {} : { claimed }) }),
 
     quarantine: (row) => write('quarantine', row),
+    recoverCase: (command) => write('recoverCase', command),
     listQuarantined: (tenant) => read('quarantines', tenant),
     listAttention: (tenant, limit) => read('attention', tenant, limit),
 

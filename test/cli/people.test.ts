@@ -210,17 +210,18 @@ describe('an escalation', () => {
   });
 });
 
+const start = (key: string) =>
+  at(
+    ...([triage, 'effect', 'start', 'CASE-7001', '--epoch', '1', '--key', key] as const),
+    ...['--operation', 'refund', '--amount', '10.00 EUR'],
+  );
+const settle = (key: string, state: string, ...more: string[]) =>
+  at(
+    ...([triage, 'effect', 'settle', 'CASE-7001', '--epoch', '1', '--key', key, '--state', state] as const),
+    ...more,
+  );
+
 describe('attention', () => {
-  const start = (key: string) =>
-    at(
-      ...([triage, 'effect', 'start', 'CASE-7001', '--epoch', '1', '--key', key] as const),
-      ...['--operation', 'refund', '--amount', '10.00 EUR'],
-    );
-  const settle = (key: string, state: string, ...more: string[]) =>
-    at(
-      ...([triage, 'effect', 'settle', 'CASE-7001', '--epoch', '1', '--key', key, '--state', state] as const),
-      ...more,
-    );
   const resolve = (...more: string[]) => at(triage, 'attention', 'resolve', 'CASE-7001', ...more);
   const found = ['--person', 'ann', '--reason', 'found in the payments console'];
 
@@ -314,7 +315,11 @@ describe('attention', () => {
 });
 
 describe('what a person may not say', () => {
-  beforeEach(() => at(triage, 'case', 'open', CASE_FILE));
+  beforeEach(async () => {
+    await at(triage, 'case', 'open', CASE_FILE);
+    await start('refund-1');
+    await settle('refund-1', 'unknown');
+  });
 
   const change = (...more: string[]) => run('case', 'take', 'CASE-7001', ...more, '--dir', triage.dir);
 
@@ -345,12 +350,15 @@ describe('what a person may not say', () => {
     [['--state', 'failed', '--minutes', '1.5'], /--minutes is a whole number/],
     [['--state', 'failed', '--record', 'payments'], /--record is NAME=ID/],
     [['--state', 'failed', '--record', '=x'], /--record is NAME=ID/],
-    [['--state', 'failed'], /Nothing about CASE-7001 waits for a person/],
+    [['--state', 'failed', '--key', 'other'], /Nothing about other on CASE-7001 waits for a person/],
+    [['--state', 'failed', '--kind', 'refund'], /are for a quarantined case/],
+    [['--state', 'failed', '--root', 'http://127.0.0.1:1'], /Nothing about CASE-7001 waits/],
   ])('of what they settle: %j', async (argv, message) => {
     const said = ['--person', 'ann', '--reason', 'found', '--dir', triage.dir];
     expect(await run('attention', 'resolve', 'CASE-7001', ...argv, ...said)).toMatchObject({
       exit: 2,
       err: expect.stringMatching(message),
     });
+    expect((await at(triage, 'attention')).json.items).toHaveLength(1);
   });
 });

@@ -316,6 +316,7 @@ describe('the schema', () => {
       [2, 'commit', '7fa21a9cfaa542371521d9a8be7fb6ce8dc0602da1e96790cd792050c028bf89'],
       [3, 'fences', '4dd865e0a406f59465f444d6bbbbcf635a72ec2120210cbbb4fe309c7216ab6e'],
       [4, 'separate', '86d669f7439a5087d0dc0c92eed42a6a723662e34398ffbbe30c49a1ff0998f9'],
+      [5, 'recovery', '1d06ab0cb788f8adc73674af9db4a2f620df10447b1ada6e414e73722d525076'],
     ]);
   });
 });

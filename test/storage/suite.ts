@@ -7,6 +7,7 @@ import { offerSuite } from './suite/offers.js';
 import { peopleSuite } from './suite/people.js';
 import { proofSuite } from './suite/proofs.js';
 import { quarantineSuite } from './suite/quarantine.js';
+import { recoverySuite } from './suite/recovery.js';
 import { separateSuite } from './suite/separate.js';
 import { taskSuite } from './suite/tasks.js';
 
@@ -22,4 +23,5 @@ export function ledgerSuite(open: OpenLedger): void {
   separateSuite(open);
   proofSuite(open);
   peopleSuite(open);
+  recoverySuite(open);
 }

@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
+import type { AttentionItem } from '../../ledger/index.js';
+import type { Holdfast } from '../../node/index.js';
 import { explainItem, findItem, listItems } from '../attention-report.js';
-import { ROOT_OPTION } from '../cases.js';
-import { type CommonOptions, group, leaf, type Session } from '../run.js';
+import { parseEpoch, ROOT_OPTION } from '../cases.js';
+import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { nowOwned } from './people.js';
 
 interface OneItem extends CommonOptions {
   root?: string;
@@ -12,6 +15,8 @@ interface OneItem extends CommonOptions {
 interface ResolveOptions extends OneItem {
   state?: string;
   outcome?: string;
+  seenEpoch?: string;
+  kind?: string;
   person: string;
   reason: string;
   minutes?: string;
@@ -46,11 +51,17 @@ export function addAttention(program: Command, session: Session): void {
   leaf(commands, 'resolve <case>', 'settle one as a person found it; who, why and how long go to the audit', [
     'attention resolve CASE-7001 --state done --outcome re_881 --person ann --reason "found in the payments console" --minutes 12 --record payments=re_881 --dir billing',
     'attention resolve CASE-7001 --key refund-pay_B --state failed --person ann --reason "the bank has no such transfer" --dir billing',
+    'attention resolve CASE-7001 --person ann --reason "restored from the backup of last night" --dir triage',
   ])
     .requiredOption('--person <id>', 'the person who found out, such as ann.meyer')
     .requiredOption('--reason <text>', 'how it was found out, in one line without personal data')
     .option('--state <state>', 'of an unknown effect: done, or failed (proved not to have happened)')
     .option('--outcome <reference>', "the target's record of it, such as a refund id; with --state done")
+    .option(
+      '--seen-epoch <n>',
+      'of a quarantined case: the highest epoch that anybody has seen (default: as witnessed)',
+    )
+    .option('--kind <kind>', 'of a quarantined case that the ledger has lost: its kind')
     .option('--minutes <n>', 'how many minutes it took')
     .option('--record <name=id...>', 'what was looked up or touched, such as payments=re_881')
     .option(...KEY_OPTION)
@@ -58,11 +69,7 @@ export function addAttention(program: Command, session: Session): void {
     .action((caseId: string, options: ResolveOptions) =>
       session.withAgent(options, async (holdfast) => {
         const said = resolutionOf(options);
-        const state = parseState(options.state, options.outcome);
-        const { ref, what, data } = await findItem(holdfast, caseId, options);
-        if (what !== 'effect_unknown') throw new HoldfastError('case_quarantined');
-        const effect = await holdfast.resolveEffect({ ref, key: data.key, ...state, ...said });
-        return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
+        return resolve(holdfast, await findItem(holdfast, caseId, options), options, said);
       }),
     );
 }
@@ -74,6 +81,34 @@ function resolutionOf({ person, reason, minutes, record }: ResolveOptions) {
     ...(minutes === undefined ? {} : { minutes: parseMinutes(minutes) }),
     ...(record === undefined ? {} : { records: record.map(parseRecord) }),
   };
+}
+
+async function resolve(
+  holdfast: Holdfast,
+  { ref, what, data }: AttentionItem,
+  { state, outcome, seenEpoch, kind }: ResolveOptions,
+  said: ReturnType<typeof resolutionOf>,
+): Promise<Result> {
+  if (what === 'effect_unknown') {
+    if (seenEpoch !== undefined || kind !== undefined)
+      throw misplaced('--seen-epoch and --kind', 'a quarantined case');
+    const found = { ...parseState(state, outcome), ...said };
+    const effect = await holdfast.resolveEffect({ ref, key: data.key, ...found });
+    return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
+  }
+  if (state !== undefined || outcome !== undefined)
+    throw misplaced('--state and --outcome', 'an unknown effect');
+  const row = await holdfast.recoverCase({
+    ref,
+    ...(seenEpoch === undefined ? {} : { seenEpoch: parseEpoch(seenEpoch, '--seen-epoch') }),
+    ...(kind === undefined ? {} : { kind }),
+    ...said,
+  });
+  return nowOwned(row);
+}
+
+function misplaced(options: string, what: string): HoldfastError {
+  return new HoldfastError('usage', `${options} are for ${what}.`);
 }
 
 function parseState(state: string | undefined, outcome: string | undefined) {

@@ -10,6 +10,7 @@ import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
 import { changeOwner } from './people.js';
 import { onAttempt, onCase, quarantine } from './quarantine.js';
+import { recoverCase } from './recovery.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 import { createTask, saveTask } from './tasks.js';
 import { settleWork } from './work.js';
@@ -44,6 +45,7 @@ const rules = {
   claimWork,
   release,
   quarantine,
+  recoverCase,
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

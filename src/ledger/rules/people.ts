@@ -1,4 +1,4 @@
-import { actsFor, HoldfastError, parsePerson, sha256Hex, toUtc } from '../../core/index.js';
+import { actsFor, type CaseRef, HoldfastError, parsePerson, sha256Hex, toUtc } from '../../core/index.js';
 import type { AuditFact, CaseRow } from '../model.js';
 import type { ChangeOwnerCommand } from '../port.js';
 import { inFlight } from './effects.js';
@@ -6,7 +6,7 @@ import { atEpoch, attemptOf, refuse } from './facts.js';
 import { offerRow } from './offers.js';
 import { judgeOwnership, notOwner } from './ownership.js';
 import { reasonOf } from './resolution.js';
-import type { Change, Rule, StoredOffer } from './ruling.js';
+import type { Change, LedgerView, Rule, StoredOffer } from './ruling.js';
 import { tombstoneOf } from './tombstone.js';
 
 /*
@@ -37,31 +37,21 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
   if (flying !== undefined) {
     return refuse({ ...refused, code: 'effect_in_flight', data: { key: flying.key } });
   }
-  const open = view.openOffer(ref);
-  const answer = answerTo(open, command.voids);
-  const at = toUtc(view.now);
   const moved: CaseRow = { ...row, owner: to, epoch: epoch + 1 };
-  const superseded = view.openWork(ref);
-  const voided = open === null ? null : voidWith(open, { actor, answer, at });
+  const { changes, facts, superseded } = cleared(view, ref, command);
   return {
-    changes: [
-      ...(voided?.changes ?? []),
-      { do: 'move_case', guard: { ref, owner: row.owner, epoch }, to: moved },
-      ...superseded.map(
-        (item): Change => ({ do: 'supersede_work', row: { ...item, state: 'superseded', settledAt: at } }),
-      ),
-    ],
+    changes: [{ do: 'move_case', guard: { ref, owner: row.owner, epoch }, to: moved }, ...changes],
     audit: {
       ref,
       facts: [
-        ...(voided === null ? [] : [voided.fact]),
+        ...facts,
         {
           type: 'owner_changed',
           actor,
           epochBefore: epoch,
           epochAfter: epoch + 1,
           rule: 'H2',
-          data: { change, from: row.owner, to, reason, superseded: superseded.map(({ id }) => id) },
+          data: { change, from: row.owner, to, reason, superseded },
         },
       ],
     },
@@ -70,7 +60,7 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
 };
 
 /** Whose operator may name a person to take the case: the owner's node, and the node that opened it, should the owner's be gone. */
-function mayTake(row: CaseRow, node: string): boolean {
+export function mayTake(row: CaseRow, node: string): boolean {
   return actsFor(row.owner) === node || row.ref.root === node;
 }
 
@@ -85,6 +75,33 @@ function checkForm({ change, actor, to, ref }: ChangeOwnerCommand): void {
   if (!sound[change] || ref.tenant === '' || ref.root === '') {
     throw new HoldfastError('usage', `A case cannot go from ${actor} to ${to} by a ${change}.`);
   }
+}
+
+/** What the owner before has left open is closed in the same transaction: the one offer, and work. */
+export function cleared(
+  view: LedgerView,
+  ref: CaseRef,
+  { actor, voids }: Pick<ChangeOwnerCommand, 'actor' | 'voids'>,
+): {
+  readonly changes: readonly Change[];
+  readonly facts: readonly AuditFact[];
+  readonly superseded: readonly string[];
+} {
+  const open = view.openOffer(ref);
+  const answer = answerTo(open, voids);
+  const at = toUtc(view.now);
+  const voided = open === null ? null : voidWith(open, { actor, answer, at });
+  const work = view.openWork(ref);
+  return {
+    changes: [
+      ...(voided?.changes ?? []),
+      ...work.map(
+        (item): Change => ({ do: 'supersede_work', row: { ...item, state: 'superseded', settledAt: at } }),
+      ),
+    ],
+    facts: voided === null ? [] : [voided.fact],
+    superseded: work.map(({ id }) => id),
+  };
 }
 
 function answerTo(open: StoredOffer | null, voids: ChangeOwnerCommand['voids']): string {

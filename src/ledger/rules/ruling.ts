@@ -97,7 +97,14 @@ export type Change =
   | { readonly do: 'claim'; readonly row: ClaimRow }
   /** Only where it is this holder's. */
   | { readonly do: 'unclaim'; readonly row: ClaimRow }
-  | { readonly do: 'quarantine'; readonly row: Quarantine };
+  | { readonly do: 'quarantine'; readonly row: Quarantine }
+  /** The epoch of the case goes up first: only where it has come to what was witnessed may the quarantine end. `from` is `null` where there is no case. */
+  | {
+      readonly do: 'lift_quarantine';
+      readonly ref: CaseRef;
+      readonly from: number | null;
+      readonly epoch: number;
+    };
 
 /** Facts go to the chain of this case, in this order. */
 export interface CaseFacts {

@@ -1,5 +1,5 @@
 import { chain } from '../../audit/index.js';
-import { type AcceptanceKey, type CaseRef, HoldfastError, newId } from '../../core/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
 import type {
   AuditEntry,
   CaseFacts,
@@ -136,6 +136,11 @@ export function handlersOf({ tables }: State): ChangeHandlers {
           tenant === row.tenant && what === row.what && id === row.id && holder === row.holder,
       ),
     quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
+    lift_quarantine({ ref, from, epoch }) {
+      const row = cases.get(...refKey(ref));
+      if (row !== null) cases.replace({ ...row, epoch }, (before) => before.epoch === from, ...refKey(ref));
+      quarantines.remove((one) => isSameCase(one.ref, ref));
+    },
   };
 }
 

@@ -12,6 +12,8 @@ export interface Scope {
   /** A second case, of which only is asked whether it is quarantined. */
   readonly other?: CaseRef;
   readonly holder?: string;
+  /** It ends the quarantine of its case. */
+  readonly lifts?: true;
   readonly offers?: OfferClaim;
   readonly items?: WorkClaim;
 }
@@ -65,6 +67,11 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   createTask: ofTask,
   saveTask: ofTask,
   quarantine: ofCase,
+  recoverCase: ({ ref, kind }) => ({
+    ...ofCase({ ref }),
+    lifts: true,
+    ...(kind === undefined ? {} : { kind }),
+  }),
   heartbeat: ({ holder }) => ({ tenant: '', holder }),
   release: ({ holder }) => ({ tenant: '', holder }),
   claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),

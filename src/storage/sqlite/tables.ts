@@ -108,5 +108,9 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     claim: ({ row }) => claims.claim(row),
     unclaim: ({ row }) => claims.unclaim(row),
     quarantine: ({ row }) => quarantines.add(row),
+    lift_quarantine: ({ ref, from, epoch }) => {
+      if (from !== null && from !== epoch) cases.raise(ref, from, epoch);
+      quarantines.lift(ref);
+    },
   };
 }

@@ -2,6 +2,7 @@ import { sql as ledger } from './001-ledger.js';
 import { sql as commit } from './002-commit.js';
 import { sql as fences } from './003-fences.js';
 import { sql as separate } from './004-separate.js';
+import { sql as recovery } from './005-recovery.js';
 
 export interface Migration {
   readonly version: number;
@@ -15,4 +16,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: 'commit', sql: commit },
   { version: 3, name: 'fences', sql: fences },
   { version: 4, name: 'separate', sql: separate },
+  { version: 5, name: 'recovery', sql: recovery },
 ];
