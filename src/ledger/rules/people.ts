@@ -3,6 +3,7 @@ import type { AuditFact, CaseRow } from '../model.js';
 import type { ChangeOwnerCommand } from '../port.js';
 import { inFlight } from './effects.js';
 import { atEpoch, attemptOf, refuse } from './facts.js';
+import { isSeparate } from './kinds.js';
 import { offerRow } from './offers.js';
 import { judgeOwnership, notOwner } from './ownership.js';
 import { reasonOf } from './resolution.js';
@@ -32,6 +33,7 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
     return refuse({ ...refused, code: 'case_unknown', ...named });
   }
   if (change === 'takeover' && !mayTake(row, actsFor(actor))) return refuse({ ...refused, ...notOwner(row) });
+  assertShared(view, row);
   if (row.owner === to) throw new HoldfastError('usage', `The case is owned by ${to} already.`);
   const flying = inFlight(view, view.effects(ref));
   if (flying !== undefined) {
@@ -58,6 +60,18 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
     result: moved,
   };
 };
+
+/**
+ * Across ledgers an offer closes by what the other one has decided, and a change of owner needs a proof that it takes: nothing here is one.
+ * @throws usage
+ */
+export function assertShared(view: LedgerView, row: CaseRow): void {
+  if (!isSeparate(view, row)) return;
+  throw new HoldfastError(
+    'usage',
+    `Cases of kind ${row.kind} are of the mode separate: no person takes them over.`,
+  );
+}
 
 /** Whose operator may name a person to take the case: the owner's node, and the node that opened it, should the owner's be gone. */
 export function mayTake(row: CaseRow, node: string): boolean {

@@ -5,7 +5,7 @@ import { openedRow } from './cases.js';
 import { inFlight } from './effects.js';
 import { boundsOf } from './facts.js';
 import { notOwner } from './ownership.js';
-import { cleared, mayTake } from './people.js';
+import { assertShared, cleared, mayTake } from './people.js';
 import { resolutionOf } from './resolution.js';
 import type { Change, LedgerView, Rule } from './ruling.js';
 
@@ -79,6 +79,7 @@ function found(
   const { actor, node, before } = command;
   const { ref, owner, epoch } = row;
   if (row.status === 'closed') throw new HoldfastError('case_closed');
+  assertShared(view, row);
   if (!mayTake(row, node)) {
     const { code, message, data } = notOwner(row);
     throw new HoldfastError(code, message, { data });
@@ -115,6 +116,7 @@ function missing(
     { do: 'lift_quarantine', ref, from: null, epoch },
     { do: 'open_case', row: to },
   ];
+  assertShared(view, to);
   return { to, changes, facts: [], superseded: [], bounds: { kind: name, bounds: boundsOf(to) } };
 }
 

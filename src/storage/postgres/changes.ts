@@ -88,9 +88,7 @@ export interface Judged<T> {
 
 export function commandOf<T>({ ruling, slice, at, byKind, acceptBy }: Judged<T>, commitId: string): Command {
   const { changes, audit } = ruling;
-  const lists = changes.flatMap((change) =>
-    change.do === 'lift_quarantine' ? [] : [rowOf(change, slice)],
-  );
+  const lists = changes.flatMap((change) => (change.do === 'lift_quarantine' ? [] : [rowOf(change, slice)]));
   // A case moves once in a list; the moves before its last one are a list of their own.
   for (const list of lists.filter(([name]) => name === 'move_case').slice(0, -1)) list[0] = 'pass_case';
   if (audit === null) return { head: {}, lists, changes, newHead: null };

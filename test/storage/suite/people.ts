@@ -7,6 +7,7 @@ import {
   asTriage,
   BILLING,
   handedOver,
+  KIND,
   LEGAL,
   ledgerWithCase,
   type OpenLedger,
@@ -277,6 +278,22 @@ export function peopleSuite(open: OpenLedger): void {
       const reason = 'epoch_regressed';
       await ledger.quarantine({ ref: ref(), reason, witnessed: { epoch: 7 }, found: { epoch: 3 } });
       await expect(at({})).rejects.toMatchObject({ code: 'case_quarantined' });
+    });
+
+    it('takes no case of a kind whose owner moves in two ledgers', async () => {
+      const { ledger } = await ledgerWithCase(open);
+      await ledger.putKind('acme', { ...KIND, kind: 'dispute', mode: 'separate' });
+      const case2 = ref('CASE-2');
+      await ledger.openCase({ ref: case2, kind: 'dispute', owner: TRIAGE, epoch: 3, actor: TRIAGE });
+      const before = await ledger.snapshot(case2);
+      await expect(ledger.changeOwner(takeover({ ref: case2 }))).rejects.toMatchObject({ code: 'usage' });
+      expect(await ledger.snapshot(case2)).toEqual(before);
+      const quarantine = { reason: 'epoch_regressed', witnessed: { epoch: 7 } } as const;
+      await ledger.quarantine({ ref: case2, ...quarantine, found: { epoch: 3 } });
+      const resolution = { by: ANN, reason: 'x' };
+      const recovery = { ref: case2, resolution, epoch: 3, above: 7, quarantine, voids: null };
+      await expect(ledger.recoverCase(recovery)).rejects.toMatchObject({ code: 'usage' });
+      expect(await ledger.listQuarantined('acme')).toHaveLength(1);
     });
 
     it('settles an unknown effect for the owner, and what they say of it stands in the audit', async () => {
