@@ -35,11 +35,17 @@ export type { FenceToken, PostgresClient, Presentation, SqliteDatabase } from '.
 export { present } from './fence/index.js';
 export type {
   AcceptedWork,
+  CaseByPerson,
   EffectInput,
   EffectResult,
+  EscalateInput,
   HandOffInput,
   HandOffResult,
   HandoffHandler,
+  ReassignInput,
+  RecoverCaseInput,
+  ResolutionInput,
+  ResolveEffectInput,
   StatusPointer,
 } from './handoff/index.js';
 export { EffectNotDone } from './handoff/index.js';
@@ -59,6 +65,7 @@ export type {
 } from './ledger/index.js';
 export type {
   CaseWrite,
+  CaseWriteBy,
   Config,
   EvidenceInput,
   Holdfast,

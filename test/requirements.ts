@@ -86,6 +86,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   // Sender
   'R-060': { where: ['sender', 'ledger'], what: 'The intent is stored before anything is sent' },
   'R-061': { where: ['sender', 'ledger'], what: 'Release only on a verified acceptance' },
+  'R-062': {
+    where: ['ledger'],
+    what: 'Exactly one owner at every instant, also while a case goes to a person or back',
+  },
   'R-063': { where: ['sender'], what: 'After acceptance the old owner has only a status pointer' },
   'R-064': {
     where: ['sender', 'ledger'],
@@ -153,6 +157,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
 
   // Acceptance
+  'R-098': {
+    where: ['sender', 'ledger'],
+    what: 'What no agent takes is escalated to a person; the agent owns it until that has committed',
+  },
   'R-101': { where: ['receiver'], what: 'Empty evidence is refused clearly' },
   'R-102': {
     where: ['receiver', 'ledger'],
@@ -202,6 +210,14 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-149': { where: ['receiver'], what: 'A notification leads to a read and to nothing else' },
 
   // Audit
+  'R-133': {
+    where: ['ledger', 'node'],
+    what: "A person's case is acted on through their node only; a case is taken at its owner's node or at its root",
+  },
+  'R-137': {
+    where: ['ledger', 'node'],
+    what: 'A person who takes a case over is its owner at a new epoch, as after any handoff',
+  },
   'R-153': {
     where: ['ledger', 'node'],
     what: 'Logs and audit hold no credential and no unneeded source content',

@@ -8,8 +8,11 @@ export function attemptId(sender: string, handoffId: string, attempt: number): s
   return canonical([sender, handoffId, attempt]);
 }
 
+/** Under the sender's name, also where it was not the sender who closed it. */
 export function attempt(entry: AuditEntry): string {
-  return attemptId(entry.actor, needed(entry.handoffId, entry), needed(entry.attempt, entry));
+  const sender = entry.data?.sender;
+  const name = typeof sender === 'string' ? sender : entry.actor;
+  return attemptId(name, needed(entry.handoffId, entry), needed(entry.attempt, entry));
 }
 
 export function digest(entry: AuditEntry): string {

@@ -116,8 +116,8 @@ type Step = (draft: Draft, entry: AuditEntry) => void;
 
 /** Refusals, reports and repeated deliveries change nothing: they have no step. */
 const STEPS: Partial<Record<AuditType, Step>> = {
-  case_opened: openCase,
-  case_imported: openCase,
+  case_opened: (draft, entry) => openCase(draft, entry),
+  case_imported: (draft, entry) => openCase(draft, entry),
   case_closed(draft, entry) {
     draft.case = { ...needed(draft.case, entry), status: 'closed' };
   },
@@ -178,6 +178,19 @@ const STEPS: Partial<Record<AuditType, Step>> = {
     if (entry.data?.moves === true) moveCase(draft, entry, null);
     keepTransfer(draft, entry, text(entry, 'from'));
   },
+  /** What was lost has left no entry: the case goes on from those before, or begins here. */
+  case_recovered(draft, entry) {
+    const owner = text(entry, 'to');
+    const epoch = needed(entry.epochAfter, entry);
+    if (entry.data?.kind !== undefined) openCase(draft, entry, owner);
+    else draft.case = { ...needed(draft.case, entry), owner, epoch };
+    supersede(draft, entry);
+  },
+  owner_changed(draft, entry) {
+    const epoch = needed(entry.epochAfter, entry);
+    draft.case = { ...needed(draft.case, entry), owner: text(entry, 'to'), epoch };
+    supersede(draft, entry);
+  },
   receipt_verified: (draft, entry) => setOffer(draft, entry, { receipt: text(entry, 'receiptDigest') }),
   work_settled(draft, entry) {
     const id = text(entry, 'workId');
@@ -219,11 +232,11 @@ const STEPS: Partial<Record<AuditType, Step>> = {
   },
 };
 
-function openCase(draft: Draft, entry: AuditEntry): void {
+function openCase(draft: Draft, entry: AuditEntry, owner = text(entry, 'owner')): void {
   draft.case = {
     kind: text(entry, 'kind'),
     status: 'open',
-    owner: text(entry, 'owner'),
+    owner,
     epoch: needed(entry.epochAfter, entry),
     contract: null,
     bounds: text(entry, 'bounds'),

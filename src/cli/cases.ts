@@ -35,7 +35,7 @@ function unknown(caseId: string, where: string): HoldfastError {
 }
 
 /** The epoch a writer presents. @throws usage */
-export function parseEpoch(text: string): number {
+export function parseEpoch(text: string, option = '--epoch'): number {
   if (/^[1-9]\d{0,15}$/.test(text) && Number(text) < Number.MAX_SAFE_INTEGER) return Number(text);
-  throw new HoldfastError('usage', '--epoch is a whole number from 1.');
+  throw new HoldfastError('usage', `${option} is a whole number from 1.`);
 }

@@ -24,7 +24,8 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   peer_key_mismatch: 'Nothing was sent. `holdfast identity` on the other side prints the right thumbprint.',
   personal_data: 'Take it out of these fields; details belong in the redacted evidence.',
   evidence_expires_early: 'Lengthen evidence.url_ttl or shorten --accept-within.',
-  case_quarantined: '`holdfast attention` says what was witnessed of it, and what was found.',
+  case_quarantined:
+    '`holdfast attention show` says what was witnessed of it, what was found, and what can be done.',
   schema_newer: 'Install the newer version here too; the file was not touched.',
   busy: 'Try again.',
 };

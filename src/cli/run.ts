@@ -144,15 +144,18 @@ export function group(parent: Command, name: string, summary: string, example: s
     .addHelpText('after', `\nExample:\n  $ holdfast ${example}`);
 }
 
-/** A command that does something, with the options all of them have; `--dir` only where there is an agent to it, `--db` only where its ledger is opened. */
+/**
+ * A command that does something, with the options all of them have; `--dir` only where there is an agent to it, `--db` only where its
+ * ledger is opened. `isDefault`: what its group does where no command is named.
+ */
 export function leaf(
   parent: Command,
   usage: string,
   summary: string,
   examples: readonly string[],
-  { dir = true, db = dir }: { dir?: boolean; db?: boolean } = {},
+  { dir = true, db = dir, isDefault = false }: { dir?: boolean; db?: boolean; isDefault?: boolean } = {},
 ): Command {
-  const command = parent.command(usage).description(summary);
+  const command = parent.command(usage, { isDefault }).description(summary);
   if (dir)
     command.option('--dir <dir>', "the agent's folder (default: $HOLDFAST_DIR, or the current folder)");
   if (db) {

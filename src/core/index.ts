@@ -44,6 +44,7 @@ export {
   SKILL_PATTERN,
 } from './patterns.js';
 export { pause, pauseAbout } from './pause.js';
+export { actsFor, PERSON_ID_PATTERN, type Person, parsePerson, personOwner } from './persons.js';
 export { parseStrictJson } from './strict-json.js';
 export { tidy } from './text.js';
 export { isWithin, parseUtc, UTC_PATTERN } from './time.js';

@@ -31,6 +31,20 @@ const money = z.object(
 const write = { ref, epoch };
 const effect = { key: text, operation: text, amount: money.optional() };
 const performed = { ...effect, perform: run, outcome: run.optional(), reconcile: run.optional() };
+const byPerson = {
+  ref,
+  person: text,
+  reason: z
+    .string('must be a text')
+    .trim()
+    .min(1, 'must not be empty')
+    .max(500, 'must be at most 500 characters'),
+};
+const resolution = {
+  ...byPerson,
+  minutes: z.int('must be a whole number').min(0, 'must be a whole number from 0').optional(),
+  records: z.array(shape({ name: text, id: text }), 'must be an array').optional(),
+};
 const stateOf = (states: readonly [string, ...string[]]) =>
   z.enum(states, `must be one of ${states.join(', ')}`);
 const artifact = shape({ artifactId: text, version: epoch.optional() });
@@ -55,12 +69,24 @@ const ARGUMENTS = {
     importedFrom: text.optional(),
   }),
   caseRef: shape({ caseId: text, root: text.optional() }),
-  closeCase: shape(write),
-  note: shape({ ...write, text: z.string('must be a text') }),
+  closeCase: shape({ ...write, person: text.optional() }),
+  note: shape({ ...write, person: text.optional(), text: z.string('must be a text') }),
+  takeCase: shape({ ...byPerson, epoch }),
+  reassignCase: shape({ ...byPerson, epoch, to: text }),
+  returnCase: shape({ ...byPerson, epoch }),
+  escalate: shape({ key, person: text, reason: byPerson.reason }),
+  recoverCase: shape({ ...resolution, seenEpoch: epoch.optional(), kind: text.optional() }),
+  resolveEffect: shape({
+    ...resolution,
+    key: text,
+    state: stateOf(['done', 'failed']),
+    outcome: z.string('must be a text').optional(),
+  }),
   effect: shape({ ...write, ...performed }),
   startEffect: shape({ ...write, ...effect }),
   settleEffect: shape({
     ...write,
+    person: text.optional(),
     key: text,
     state: stateOf(['done', 'failed', 'unknown']),
     outcome: z.string('must be a text').optional(),

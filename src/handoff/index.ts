@@ -4,14 +4,21 @@ export { EffectNotDone, runEffect } from './effects.js';
 export { createLease, type Lease } from './lease.js';
 export type {
   AcceptedWork,
+  CaseByPerson,
   EffectInput,
   EffectResult,
+  EscalateInput,
   HandOffInput,
   HandOffResult,
   HandoffHandler,
+  ReassignInput,
   ReceivedContract,
+  RecoverCaseInput,
+  ResolutionInput,
+  ResolveEffectInput,
   StatusPointer,
 } from './model.js';
+export { createPeople } from './people.js';
 export type { OfferReceiver, PeerClient } from './port.js';
 export { createReceiver } from './receiver.js';
 export { storedResult } from './result.js';

@@ -1,5 +1,5 @@
 import type { AcceptanceCheck, Contract, VerifiedEvidence } from '../contract/index.js';
-import type { CaseRef, ErrorCode, FieldError, Money } from '../core/index.js';
+import type { AcceptanceKey, CaseRef, ErrorCode, FieldError, Money } from '../core/index.js';
 import type { CaseFile, HandoffEnvelope } from '../envelope/index.js';
 import type { EffectRow, NoteRow, OfferRow, WorkItem } from '../ledger/index.js';
 
@@ -47,6 +47,56 @@ export type HandOffResult =
       readonly problem: ErrorCode;
       readonly reason: string;
     };
+
+/** What a person of this node does with a case, at the epoch at which they looked at it. */
+export interface CaseByPerson {
+  readonly ref: CaseRef;
+  readonly epoch: number;
+  /** The id of the person, such as `ann.meyer`; as owner they are `person:<id>@<URL of this agent>`. */
+  readonly person: string;
+  /** Why, one line of at most 500 characters without personal data; it stands in the audit. */
+  readonly reason: string;
+}
+
+/** The person who owns a case passes it to another. */
+export interface ReassignInput extends CaseByPerson {
+  /** The id of the person who is to own it. */
+  readonly to: string;
+}
+
+/** A case that its receivers rejected, or do not decide, goes to a person of this node. */
+export interface EscalateInput {
+  /** The offer that leads nowhere; the case is still at its epoch. */
+  readonly key: AcceptanceKey;
+  readonly person: string;
+  /** Why, as in {@link CaseByPerson}. */
+  readonly reason: string;
+}
+
+/** What a person settles of what waits for one, and what they say of it; all of it stands in the audit. */
+export interface ResolutionInput extends Omit<CaseByPerson, 'epoch'> {
+  /** How long it took. */
+  readonly minutes?: number;
+  /** What was looked up or touched: the name of a system, and an id in it; at most 20. */
+  readonly records?: readonly { readonly name: string; readonly id: string }[];
+}
+
+/** A person lets a quarantined case go on from what the ledger holds of it, and owns it then. */
+export interface RecoverCaseInput extends ResolutionInput {
+  /** The highest epoch that anybody has seen of it; needed where the quarantine names none, and where it was higher than that. */
+  readonly seenEpoch?: number;
+  /** What it was, where the ledger has lost the case itself. */
+  readonly kind?: string;
+}
+
+/** A person has found out what became of an `unknown` effect. */
+export interface ResolveEffectInput extends ResolutionInput {
+  readonly key: string;
+  /** `failed`: proved not to have happened, so that the key may start again. */
+  readonly state: 'done' | 'failed';
+  /** The target's record of it, such as a refund id. */
+  readonly outcome?: string;
+}
 
 /** All that a former owner can tell a customer. */
 export interface StatusPointer {

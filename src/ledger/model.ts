@@ -73,7 +73,7 @@ export interface CaseRow {
   readonly openedBy: string;
   readonly openedAt: string;
   readonly closedAt: string | null;
-  /** The contract under which the present owner accepted; `null` for the opener. */
+  /** The contract under which an agent accepted last; `null` where none has. It stays where a person takes the case over. */
   readonly contract: string | null;
   readonly constraints: Constraints;
   /** Agents the case has passed through, oldest first, without the present owner. */
@@ -242,7 +242,7 @@ export type AttentionItem = { readonly ref: CaseRef; readonly since: string } & 
 /** One thing that happened to a case, before it is chained. `data` holds ids, digests, codes and what contracts declare loggable. */
 export interface AuditFact {
   readonly type: AuditType;
-  /** The agent that acted, as authentication found. */
+  /** The agent that acted, as authentication found; or the person that its node acted for, as its operator named them. */
   readonly actor: string;
   readonly handoffId?: string;
   readonly attempt?: number;
@@ -257,6 +257,7 @@ export interface AuditFact {
 export type AuditType =
   | 'case_opened'
   | 'case_imported'
+  | 'case_recovered'
   | 'case_closed'
   | 'offer_intended'
   | 'offer_offered'
@@ -270,6 +271,7 @@ export type AuditType =
   | 'delivery_repeated'
   | 'delivery_conflict'
   | 'receipt_verified'
+  | 'owner_changed'
   | 'work_settled'
   | 'note_added'
   | 'effect_inherited'

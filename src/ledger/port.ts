@@ -200,6 +200,8 @@ export interface SettleEffectCommand extends OwnerWrite {
   readonly startedSeq?: number;
   readonly state: 'done' | 'failed' | 'unknown';
   readonly outcome: string | null;
+  /** A person settles one that is `unknown`, and says why. */
+  readonly resolution?: Resolution;
 }
 
 export interface SettleWorkCommand extends OwnerWrite {
@@ -210,6 +212,53 @@ export interface SettleWorkCommand extends OwnerWrite {
 
 export interface AddNoteCommand extends OwnerWrite {
   readonly text: string;
+}
+
+/**
+ * How a case changes hands without a receiver: a person takes it, an agent gives one of its cases to a person, a person passes it to
+ * another, or gives it back to the agent of their node.
+ */
+export type OwnerChange = 'takeover' | 'escalation' | 'reassignment' | 'return';
+
+export interface ChangeOwnerCommand {
+  readonly ref: CaseRef;
+  readonly change: OwnerChange;
+  /** The epoch at which the case was looked at. */
+  readonly epoch: number;
+  /** Who does it: a person, or in an escalation the agent. */
+  readonly actor: string;
+  readonly to: string;
+  /** Why, in a sentence; it stands in the audit. */
+  readonly reason: string;
+  /** The open offer that is voided with it, and the rejection part (code `withdrawn`) that its late arrival is answered with. */
+  readonly voids: { readonly key: AcceptanceKey; readonly answer: string } | null;
+}
+
+/** A person lets a quarantined case go on from what the ledger holds of it. */
+export interface RecoverCaseCommand {
+  readonly ref: CaseRef;
+  /** By the person who owns the case then. */
+  readonly resolution: Resolution;
+  /** The epoch at which the case was looked at; `null` where it is missing. */
+  readonly epoch: number | null;
+  /** The highest epoch that anybody has seen; the case goes on at the next. */
+  readonly above: number;
+  /** What it was, where the case is missing. */
+  readonly kind?: string;
+  /** What was witnessed, for the audit. */
+  readonly quarantine: Pick<Quarantine, 'reason' | 'witnessed'>;
+  readonly voids: ChangeOwnerCommand['voids'];
+}
+
+/** What a person says of an item of the attention queue that they settled; it stands in the audit. */
+export interface Resolution {
+  /** `person:<id>@<node URL>` */
+  readonly by: string;
+  readonly reason: string;
+  /** How long it took. */
+  readonly minutes?: number;
+  /** What was touched or looked up: the name of a system, and an id in it. */
+  readonly records?: readonly { readonly name: string; readonly id: string }[];
 }
 
 export interface RecordReceiptCommand {
@@ -299,6 +348,12 @@ export interface LedgerStore {
   /** Cases with this id under any root, for a person who typed only the id. */
   findCases(tenant: string, caseId: string): Promise<CaseRow[]>;
   snapshot(ref: CaseRef): Promise<CaseSnapshot>;
+  /**
+   * Another owner at epoch + 1, at the epoch presented: open offer voided, open work items superseded, constraints, hops and limits as they
+   * are, all in one transaction. A takeover is open to the node that acts for the owner and to the case's root; the others to the owner.
+   * @throws effect_in_flight, case_closed, not_owner; offer_open, unaudited, where another offer is open than the one named: look again
+   */
+  changeOwner(command: ChangeOwnerCommand): Promise<CaseRow>;
 
   /**
    * Commits the intent to hand over, with the bytes that will be sent.
@@ -453,6 +508,12 @@ export interface LedgerStore {
 
   /** Closes the case to every write until a person acts. Idempotent: the first stays. */
   quarantine(row: Omit<Quarantine, 'at'>): Promise<void>;
+  /**
+   * Ends the quarantine: the case goes on one epoch above the highest that was seen, with the person as its owner, in one transaction. Open
+   * to the node that acts for the owner and to the root. What is refused leaves nothing in the audit. @throws usage where it is not
+   * quarantined, or the epoch is below the one witnessed; not_owner, kind_unknown, case_closed, effect_in_flight; epoch_stale or offer_open: look again
+   */
+  recoverCase(command: RecoverCaseCommand): Promise<CaseRow>;
   /** Oldest first. */
   listQuarantined(tenant: string): Promise<Quarantine[]>;
   /** What only a person can settle, oldest first: effects that are `unknown`, also by their limit, and quarantined cases. */

@@ -3,6 +3,7 @@ import { type AcceptanceKey, type CaseRef, HoldfastError, normalizeAgentUrl } fr
 import type { EvidenceStore } from '../evidence/index.js';
 import {
   checkArguments,
+  createPeople,
   type EffectInput,
   type HandOffInput,
   type HandoffHandler,
@@ -15,7 +16,7 @@ import type { LedgerStore } from '../ledger/index.js';
 import type { NodeIdentity } from '../trust/index.js';
 import { kindsOf } from './config.js';
 import type { Config } from './config-schema.js';
-import type { CaseWrite, EvidenceInput, Holdfast, OpenCaseInput } from './holdfast.js';
+import type { CaseWrite, CaseWriteBy, EvidenceInput, Holdfast, OpenCaseInput } from './holdfast.js';
 import { putKinds } from './kinds.js';
 import type { ContractBook } from './received.js';
 import type { Service } from './service.js';
@@ -39,12 +40,17 @@ export interface AgentParts {
 /** Notifications in one transaction. */
 const RETRIED = 500;
 
-/** The agent as its user sees it: each method is one use case, written as this agent and never as another. */
+/** The agent as its user sees it: each method is one use case, written as this agent or a person of its node, and never as another. */
 export function createAgent(parts: AgentParts): Holdfast {
   const { config, identity, ledger, evidence, contracts, sender, service, watches } = parts;
   const self = identity.url;
   const tenant = config.tenant;
-  const asOwner = <T extends CaseWrite>(write: T) => ({ ...write, writer: self });
+  const people = createPeople({ self, ledger });
+  const asAgent = <T extends CaseWrite>(write: T) => ({ ...write, writer: self });
+  const asOwner = <T extends CaseWriteBy>({ person, ...write }: T) => ({
+    ...write,
+    writer: people.writerOf(person),
+  });
   const applyKinds = (options: { replace?: boolean } = {}) =>
     putKinds(ledger, tenant, kindsOf(config), options);
   let closing: Promise<void> | null = null;
@@ -86,7 +92,7 @@ export function createAgent(parts: AgentParts): Holdfast {
     effect: <T>(input: EffectInput<T>) => runEffect(ledger, self, input),
     async startEffect(write) {
       checkArguments('startEffect', write);
-      return ledger.startEffect({ ...asOwner(write), amount: write.amount ?? null });
+      return ledger.startEffect({ ...asAgent(write), amount: write.amount ?? null });
     },
     async settleEffect(write) {
       checkArguments('settleEffect', write);
@@ -133,6 +139,12 @@ export function createAgent(parts: AgentParts): Holdfast {
       checkArguments('onTaskNews', { handler });
       watches.handle(handler);
     },
+    takeCase: (input) => people.take(input),
+    reassignCase: (input) => people.reassign(input),
+    returnCase: (input) => people.giveBack(input),
+    escalate: (input) => people.escalate(input),
+    recoverCase: (input) => people.recover(input),
+    resolveEffect: (input) => people.resolveEffect(input),
 
     quarantine: (row) => ledger.quarantine(row),
 

@@ -2,11 +2,16 @@ import type { Contract } from '../contract/index.js';
 import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
 import type { EvidenceArtifact, EvidenceStore } from '../evidence/index.js';
 import type {
+  CaseByPerson,
   EffectInput,
   EffectResult,
+  EscalateInput,
   HandOffInput,
   HandOffResult,
   HandoffHandler,
+  ReassignInput,
+  RecoverCaseInput,
+  ResolveEffectInput,
   StatusPointer,
 } from '../handoff/index.js';
 import type { CaseRow, EffectRow, LedgerStore, NoteRow, Quarantine, WorkItem } from '../ledger/index.js';
@@ -30,6 +35,12 @@ export interface OpenCaseInput {
 export interface CaseWrite {
   readonly ref: CaseRef;
   readonly epoch: number;
+}
+
+/** A write by this agent, or by a person of its node who owns the case. */
+export interface CaseWriteBy extends CaseWrite {
+  /** The id of the person; where absent it is the agent that writes. */
+  readonly person?: string;
 }
 
 /** What is stored as evidence, and how. */
@@ -83,9 +94,28 @@ export interface Holdfast {
   /** @throws case_exists, kind_unknown */
   openCase(input: OpenCaseInput): Promise<CaseRow>;
   /** @throws case_busy, epoch_stale, not_owner */
-  closeCase(write: CaseWrite): Promise<CaseRow>;
+  closeCase(write: CaseWriteBy): Promise<CaseRow>;
   /** @throws epoch_stale, epoch_ahead, not_owner, case_unknown, case_closed */
-  note(write: CaseWrite & { readonly text: string }): Promise<NoteRow>;
+  note(write: CaseWriteBy & { readonly text: string }): Promise<NoteRow>;
+  /**
+   * A person of this node takes a case over at epoch + 1: from this agent, from another person of the node, or, where this agent opened
+   * it, from whoever owns it. An open offer is voided and open work superseded in the same transaction.
+   * @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data, usage
+   */
+  takeCase(input: CaseByPerson): Promise<CaseRow>;
+  /** The person who owns a case passes it to another of this node. @throws as `takeCase` */
+  reassignCase(input: ReassignInput): Promise<CaseRow>;
+  /** The person who owns a case gives it back to this agent. @throws as `takeCase` */
+  returnCase(input: CaseByPerson): Promise<CaseRow>;
+  /** Gives a case of this agent to a person, since an offer of it was rejected or is not decided; that is voided first. @throws as `takeCase`, offer_unknown, offer_decided */
+  escalate(input: EscalateInput): Promise<CaseRow>;
+  /**
+   * Ends the quarantine of a case: it goes on one epoch above the highest that was seen, and the person owns it. What was done after the
+   * state that the ledger holds, only they can know. @throws usage where it is not quarantined; not_owner, case_closed, effect_in_flight, personal_data
+   */
+  recoverCase(input: RecoverCaseInput): Promise<CaseRow>;
+  /** Settles an `unknown` effect as a person found it, as the owner of the case. @throws effect_unknown, effect_settled, effect_in_flight, not_owner, personal_data */
+  resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
   /** Runs one side effect under the fence and the case's policy. */
   effect<T>(input: EffectInput<T>): Promise<EffectResult<T>>;
   /** Commits `started` for a call that is made elsewhere, and must be settled. */
@@ -94,7 +124,7 @@ export interface Holdfast {
   ): Promise<EffectRow>;
   /** Says what became of an effect. @throws effect_unknown, effect_settled, epoch_stale, not_owner */
   settleEffect(
-    write: CaseWrite & {
+    write: CaseWriteBy & {
       readonly key: string;
       readonly state: 'done' | 'failed' | 'unknown';
       readonly outcome?: string;

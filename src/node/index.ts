@@ -17,7 +17,14 @@ export { addPeer, initAgent } from './config-edit.js';
 export { listConfigKeys } from './config-explain.js';
 export type { Config } from './config-schema.js';
 export { type VerifiedConfig, verifyConfig } from './config-verify.js';
-export type { CaseWrite, EvidenceInput, Holdfast, LedgerReader, OpenCaseInput } from './holdfast.js';
+export type {
+  CaseWrite,
+  CaseWriteBy,
+  EvidenceInput,
+  Holdfast,
+  LedgerReader,
+  OpenCaseInput,
+} from './holdfast.js';
 export { loadIdentity } from './identity.js';
 export { type LedgerPlace, ledgerPlace, namedPlace } from './ledger-place.js';
 export { createLogger } from './logger.js';

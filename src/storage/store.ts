@@ -17,6 +17,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     listCases: (tenant, filter) => read('cases', tenant, filter ?? {}),
     findCases: (tenant, caseId) => read('casesById', tenant, caseId),
     snapshot: (ref) => read('snapshot', ref),
+    changeOwner: (command) => write('changeOwner', command),
 
     intendOffer: (command) => write('intendOffer', command),
     markOffered: (key) => write('markOffered', key),
@@ -91,6 +92,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     isHeard: (watchId, notificationId) => read('heard', watchId, notificationId),
 
     quarantine: (row) => write('quarantine', row),
+    recoverCase: (command) => write('recoverCase', command),
     listQuarantined: (tenant) => read('quarantines', tenant),
     listAttention: (tenant, limit) => read('attention', tenant, limit),
 

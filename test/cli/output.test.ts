@@ -19,7 +19,9 @@ describe('the command', () => {
   it('has help with examples and --json everywhere, and --dir and --db where there is an agent and a ledger to it', async () => {
     const commands = await allCommands();
     expect(commands.map((path) => path.join(' ')).sort()).toEqual([
-      'attention',
+      'attention list',
+      'attention resolve',
+      'attention show',
       'audit compare',
       'audit export',
       'audit head',
@@ -29,7 +31,10 @@ describe('the command', () => {
       'case list',
       'case note',
       'case open',
+      'case reassign',
+      'case return',
       'case show',
+      'case take',
       'config check',
       'config explain',
       'db backup',
@@ -48,6 +53,7 @@ describe('the command', () => {
       'fence apply',
       'fence check',
       'fence sql',
+      'handoff escalate',
       'handoff list',
       'handoff resend',
       'handoff send',

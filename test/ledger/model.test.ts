@@ -5,7 +5,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js';
 import { isHoldfastError } from '../../src/core/index.js';
-import type { CaseSnapshot, KindDefinition, LedgerStore } from '../../src/ledger/index.js';
+import type {
+  CaseSnapshot,
+  ChangeOwnerCommand,
+  KindDefinition,
+  LedgerStore,
+} from '../../src/ledger/index.js';
 import { createMemoryLedger, openPostgresLedger, openSqliteLedger } from '../../src/storage/index.js';
 import { createLedgerDatabase } from '../postgres/ledger.js';
 import {
@@ -24,12 +29,15 @@ import {
 import { CAP, EFFECT_LIMIT_MS, FIRST_EPOCH, Oracle, type OracleOffer } from './oracle.js';
 
 const AGENTS: readonly string[] = [TRIAGE, BILLING, LEGAL];
+/** Two at each node. */
+const personAt = (index: number, node: string): string => `person:${index === 0 ? 'ann' : 'bob'}@${node}`;
+const PEOPLE = AGENTS.flatMap((agent) => [personAt(0, agent), personAt(1, agent)]);
 const MODEL_KIND: KindDefinition = {
   ...KIND,
   policy: {
     caps: { refund: { amount: `${CAP}.00`, currency: 'EUR' } },
     prohibitions: [],
-    operations: Object.fromEntries(AGENTS.map((agent) => [agent, ['refund']])),
+    operations: Object.fromEntries([...AGENTS, ...PEOPLE].map((agent) => [agent, ['refund']])),
   },
   limits: { ...KIND.limits, effectLimitMs: EFFECT_LIMIT_MS },
 };
@@ -81,14 +89,14 @@ async function checkInvariants(oracle: Oracle, real: Real): Promise<void> {
   const now = await real.ledger.snapshot(ref());
   real.seen = now;
 
-  // H1, H2: one owner, and one epoch more for each acceptance.
+  // H1, H2: one owner, and one epoch more for each acceptance and each change of owner by a person.
   const accepted = now.decisions.filter((decision) => decision.verdict === 'accepted');
   expect(now.case).toMatchObject({
     owner: oracle.owner,
     epoch: oracle.epoch,
     status: oracle.closed ? 'closed' : 'open',
   });
-  expect(now.case?.epoch).toBe(FIRST_EPOCH + accepted.length);
+  expect(now.case?.epoch).toBe(FIRST_EPOCH + accepted.length + oracle.changes);
 
   // H3: what was written, the owner of its epoch wrote, and no refused write left anything.
   for (const note of now.notes) expect(note.writer).toBe(oracle.owners[note.epoch]);
@@ -132,7 +140,7 @@ const role = fc.constantFrom(0, 0, 0, 0, 0, 0, 1, 2);
 const effectKey = fc.constantFrom('r1', 'r2', 'r3');
 
 const writer = (oracle: Oracle, index: number): string =>
-  AGENTS[(AGENTS.indexOf(oracle.owner) + index) % AGENTS.length] ?? TRIAGE;
+  index === 0 ? oracle.owner : (AGENTS[(AGENTS.indexOf(oracle.owner) + index) % AGENTS.length] ?? TRIAGE);
 
 const write = (oracle: Oracle, index: number, epochOffset: number) => ({
   ref: ref(),
@@ -212,6 +220,43 @@ const voidCommand = fc.record({ target, by: fc.constantFrom(0, 0, 1) }).map((giv
   }),
 );
 
+const FROM_PERSON = ['takeover', 'reassignment', 'return'] as const;
+const FROM_AGENT = ['takeover', 'escalation', 'escalation'] as const;
+
+const changeCommand = fc
+  .record({
+    which: fc.constantFrom(0, 1, 2),
+    fitting: fc.constantFrom(true, true, true, true, false),
+    person: fc.constantFrom(0, 0, 1),
+    elsewhere: fc.constantFrom(false, false, false, false, true),
+    blind: fc.constantFrom(false, false, false, true),
+    offset,
+  })
+  .map((given) =>
+    command(`change ${JSON.stringify(given)}`, (oracle, { ledger, outcomes }) => {
+      const node = given.elsewhere ? writer(oracle, 1) : Oracle.nodeOf(oracle.owner);
+      // The owner and somebody else, or the other way round.
+      const who = oracle.owner === personAt(1, node) ? 1 - given.person : given.person;
+      const [one, other] = [personAt(who, node), personAt(1 - who, node)];
+      const fromPerson = oracle.owner.startsWith('person:') === given.fitting;
+      const changes = fromPerson ? FROM_PERSON : FROM_AGENT;
+      const { change, actor, to } = {
+        takeover: { change: 'takeover', actor: other, to: other } as const,
+        escalation: { change: 'escalation', actor: node, to: one } as const,
+        reassignment: { change: 'reassignment', actor: one, to: other } as const,
+        return: { change: 'return', actor: one, to: node } as const,
+      }[changes[given.which] ?? 'takeover'];
+      const seen = given.blind ? null : oracle.offer;
+      const voids: ChangeOwnerCommand['voids'] = seen && { key: delivery(seen).key, answer: '{}' };
+      const epoch = oracle.epoch + given.offset;
+      const actual = ledger.changeOwner({ ref: ref(), change, epoch, actor, to, reason: 'model', voids });
+      const from = change === 'takeover' ? oracle.owner : actor;
+      const expected = oracle.expectChange(from, node, to, epoch, seen);
+      if (expected === 'ok') outcomes.add(change);
+      return { expected, actual };
+    }),
+  );
+
 const noteCommand = fc.record({ role, offset }).map((given) =>
   command(`note ${JSON.stringify(given)}`, (oracle, { ledger }) => {
     const by = write(oracle, given.role, given.offset);
@@ -264,7 +309,7 @@ const closeCommand = fc.record({ role, offset }).map((given) =>
       const by = write(oracle, given.role, given.offset);
       return { expected: oracle.expectClose(by.writer, by.epoch), actual: ledger.closeCase(by) };
     }, // A closed case has no history: not before it has had some.
-    (oracle) => oracle.work.length > 1,
+    (oracle) => oracle.work.length + oracle.changes > 1,
   ),
 );
 
@@ -285,7 +330,9 @@ const commands = fc.commands(
     acceptCommand,
     rejectCommand,
     voidCommand,
+    changeCommand,
     noteCommand,
+    startCommand,
     startCommand,
     settleCommand,
     settleCommand,
@@ -303,6 +350,7 @@ const COVERED = [
   ...['offer_open', 'offer_unknown', 'offer_closed', 'offer_expired', 'case_changed'],
   ...['effect_in_flight', 'effect_duplicate', 'effect_unknown', 'effect_settled', 'cap_exceeded'],
   'work_settled',
+  ...['takeover', 'escalation', 'reassignment', 'return'],
 ];
 
 async function play(
@@ -324,18 +372,18 @@ async function play(
     expect(verifyChain(audit)).toEqual({ ok: true, entries: audit.length });
     await ledger.close();
   });
-  await fc.assert(property, { numRuns: histories, seed: 20_260_301 });
+  await fc.assert(property, { numRuns: histories, seed: 20_260_302 });
   expect(COVERED.filter((outcome) => !outcomes.has(outcome))).toEqual([]);
 }
 
 describe('any history', () => {
   it(
-    '[R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in memory',
+    '[R-062][R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in memory',
     () => play(300, async (clock) => createMemoryLedger({ clock })),
     60_000,
   );
 
-  it('[R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in SQLite', async () => {
+  it('[R-062][R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in SQLite', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
     try {
       await play(60, (clock, run) => openSqliteLedger({ file: join(folder, `${run}.db`), clock }));
@@ -344,7 +392,7 @@ describe('any history', () => {
     }
   }, 60_000);
 
-  it('[R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in PostgreSQL', async () => {
+  it('[R-062][R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in PostgreSQL', async () => {
     const database = await createLedgerDatabase();
     try {
       await play(60, async (clock) => {

@@ -1,5 +1,5 @@
 /**
- * What the ledger should say, worked out from the words alone and without its rules: one case, three agents, plain fields.
+ * What the ledger should say, worked out from the words alone and without its rules: one case, three agents and their people, plain fields.
  * `expect…` methods predict an outcome and take it into account.
  */
 export interface OracleOffer {
@@ -35,6 +35,8 @@ export class Oracle {
   closed = false;
   offer: OracleOffer | null = null;
   notes = 0;
+  /** Changes of owner without an acceptance. */
+  changes = 0;
   /** Owner by epoch. */
   readonly owners: string[] = [];
   readonly attempts = new Map<string, number>();
@@ -93,11 +95,7 @@ export class Oracle {
     if (this.flying()) return 'effect_in_flight';
     if (this.offer?.effectStarted) return 'case_changed';
     this.decide(sender, epoch, attempt, { verdict: 'accepted', text });
-    this.owner = to;
-    this.epoch += 1;
-    this.owners[this.epoch] = to;
-    const open = this.work.indexOf('open');
-    if (open >= 0) this.work[open] = 'superseded';
+    this.move(to);
     this.work.push('open');
     return 'accepted';
   }
@@ -116,6 +114,28 @@ export class Oracle {
     if (this.decisions.has(key)) return 'decided';
     this.decide(sender, epoch, attempt, { verdict: 'tombstone', text: null });
     return 'stored';
+  }
+
+  /** `from`: whose case it has to be for this change; `node`: whose operator says so. */
+  expectChange(from: string, node: string, to: string, epoch: number, seen: OracleOffer | null): string {
+    if (this.closed) return 'case_closed';
+    const verdict = this.write(from, epoch);
+    if (verdict !== 'ok') return verdict;
+    if (node !== Oracle.nodeOf(this.owner)) return 'not_owner';
+    if (to === this.owner) return 'usage';
+    if (this.flying()) return 'effect_in_flight';
+    if (this.offer !== null && this.offer !== seen) return 'offer_open';
+    if (this.offer !== null) {
+      const { sender, epoch: offered, attempt } = this.offer;
+      this.decide(sender, offered, attempt, { verdict: 'tombstone', text: null });
+    }
+    this.changes += 1;
+    this.move(to);
+    return 'ok';
+  }
+
+  static nodeOf(owner: string): string {
+    return owner.replace(/^person:[^@]*@/, '');
   }
 
   expectStart(writer: string, epoch: number, key: string, amount: number): string {
@@ -159,6 +179,14 @@ export class Oracle {
     if (this.offer !== null || this.work.includes('open') || unsettled) return 'case_busy';
     this.closed = true;
     return 'ok';
+  }
+
+  private move(to: string): void {
+    this.owner = to;
+    this.epoch += 1;
+    this.owners[this.epoch] = to;
+    const open = this.work.indexOf('open');
+    if (open >= 0) this.work[open] = 'superseded';
   }
 
   private standing(sender: string, epoch: number, attempt: number, text: string): string | null {

@@ -170,6 +170,23 @@ describe('the database itself', () => {
     expect(await ledger.snapshot(ref())).toEqual(before);
   });
 
+  it('[R-062] lets an epoch go up alone only to end a quarantine, which stays until it has come up', async () => {
+    const raise = (epoch: number) => byHand(`UPDATE ~cases SET epoch = ${epoch}`);
+    await expect(raise(7)).rejects.toThrow('owner and epoch');
+    const reason = 'epoch_regressed';
+    await ledger.quarantine({ ref: ref(), reason, witnessed: { epoch: 7 }, found: { epoch: 3 } });
+    const lift = () => byHand('DELETE FROM ~quarantines');
+    await expect(lift()).rejects.toThrow('come up to the one witnessed');
+    await expect(raise(2)).rejects.toThrow('owner and epoch');
+    const move = "UPDATE ~cases SET epoch = 8, owner = 'https://thief.example'";
+    await expect(byHand(move)).rejects.toThrow('owner and epoch');
+    await raise(6);
+    await expect(lift()).rejects.toThrow('come up to the one witnessed');
+    await raise(7);
+    await lift();
+    await expect(raise(8)).rejects.toThrow('owner and epoch');
+  });
+
   it('refuses a second open offer, and an offer closed without a decision', async () => {
     await offered(ledger, clock);
     const columns = `kind, to_agent, contract, skill, epoch, digest, message, state, code, accept_by, intended_at,

@@ -149,6 +149,7 @@ describe('the file', () => {
       [3, 'claims', '633048a4d59ab68528d687fcb02077a947aca63b231e5ca154bae1f3ee6099cb'],
       [4, 'separate', '4c0526d7d4091cc4d3a1033fe7ebfdc1534a36779dc4327e3d12117067075112'],
       [5, 'push', '6e56bbbc22fa296d91fecccf5758d7f2eaf74d65f960a2bc37348c18a7c97945'],
+      [6, 'recovery', '1fa9623a402cdff1fe32210e4b15d120c4109e20f3b0781d1bd1cfa6a58f6c93'],
     ]);
   });
 

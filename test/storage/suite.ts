@@ -4,9 +4,11 @@ import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
+import { peopleSuite } from './suite/people.js';
 import { proofSuite } from './suite/proofs.js';
 import { pushSuite } from './suite/push.js';
 import { quarantineSuite } from './suite/quarantine.js';
+import { recoverySuite } from './suite/recovery.js';
 import { separateSuite } from './suite/separate.js';
 import { taskSuite } from './suite/tasks.js';
 import { watchSuite } from './suite/watch.js';
@@ -24,4 +26,6 @@ export function ledgerSuite(open: OpenLedger): void {
   quarantineSuite(open);
   separateSuite(open);
   proofSuite(open);
+  peopleSuite(open);
+  recoverySuite(open);
 }

@@ -160,6 +160,23 @@ describe('the database itself', () => {
     expect(() => byHand((db) => db.exec(sql))).toThrow(message);
   });
 
+  it('[R-062] lets an epoch go up alone only to end a quarantine, which stays until it has come up', async () => {
+    const raise = (epoch: number) => byHand((db) => db.exec(`UPDATE cases SET epoch = ${epoch}`));
+    expect(() => raise(7)).toThrow('owner and epoch');
+    const reason = 'epoch_regressed';
+    await ledger.quarantine({ ref: ref(), reason, witnessed: { epoch: 7 }, found: { epoch: 3 } });
+    const lift = () => byHand((db) => db.exec('DELETE FROM quarantines'));
+    expect(lift).toThrow('come up to the one witnessed');
+    expect(() => raise(2)).toThrow('owner and epoch');
+    const move = "UPDATE cases SET epoch = 8, owner = 'https://thief.example'";
+    expect(() => byHand((db) => db.exec(move))).toThrow('owner and epoch');
+    raise(6);
+    expect(lift).toThrow('come up to the one witnessed');
+    raise(7);
+    lift();
+    expect(() => raise(8)).toThrow('owner and epoch');
+  });
+
   it('refuses a second open offer, and an offer closed without a decision', async () => {
     await offered(ledger, clock);
     const second = `INSERT INTO offers SELECT tenant, root, case_id, sender, handoff_id, 2, kind, to_agent, contract,

@@ -1,40 +1,132 @@
 import type { Command } from 'commander';
-import { formatMoney } from '../../core/index.js';
+import { HoldfastError } from '../../core/index.js';
 import type { AttentionItem } from '../../ledger/index.js';
-import { printTable } from '../print.js';
-import { type CommonOptions, leaf, type Session } from '../run.js';
+import type { Holdfast } from '../../node/index.js';
+import { explainItem, findItem, listItems } from '../attention-report.js';
+import { parseEpoch, ROOT_OPTION } from '../cases.js';
+import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { nowOwned } from './people.js';
+
+interface OneItem extends CommonOptions {
+  root?: string;
+  key?: string;
+}
+
+interface ResolveOptions extends OneItem {
+  state?: string;
+  outcome?: string;
+  seenEpoch?: string;
+  kind?: string;
+  person: string;
+  reason: string;
+  minutes?: string;
+  record?: string[];
+}
+
+const KEY_OPTION = ['--key <key>', 'the effect, where several of the case are unknown'] as const;
 
 export function addAttention(program: Command, session: Session): void {
-  leaf(program, 'attention', 'list what only a person can settle', ['attention --dir triage']).action(
-    (options: CommonOptions) =>
+  const commands = group(program, 'attention', 'what only a person can settle', 'attention --dir triage');
+  const list = ['attention list --dir triage', 'attention --json --dir triage'];
+  leaf(commands, 'list', 'list what only a person can settle; `attention` alone does the same', list, {
+    isDefault: true,
+  }).action((options: CommonOptions) =>
+    session.withAgent(options, async ({ ledger, config }) =>
+      listItems(await ledger.listAttention(config.tenant)),
+    ),
+  );
+
+  leaf(commands, 'show <case>', 'explain one: what happened, what is safe to do, which commands settle it', [
+    'attention show CASE-7001 --dir billing',
+    'attention show CASE-7001 --key refund-pay_B --dir billing',
+  ])
+    .option(...KEY_OPTION)
+    .option(...ROOT_OPTION)
+    .action((caseId: string, options: OneItem) =>
+      session.withAgent(options, async (holdfast) =>
+        explainItem(holdfast, await findItem(holdfast, caseId, options)),
+      ),
+    );
+
+  leaf(commands, 'resolve <case>', 'settle one as a person found it; who, why and how long go to the audit', [
+    'attention resolve CASE-7001 --state done --outcome re_881 --person ann --reason "found in the payments console" --minutes 12 --record payments=re_881 --dir billing',
+    'attention resolve CASE-7001 --key refund-pay_B --state failed --person ann --reason "the bank has no such transfer" --dir billing',
+    'attention resolve CASE-7001 --person ann --reason "restored from the backup of last night" --dir triage',
+  ])
+    .requiredOption('--person <id>', 'the person who found out, such as ann.meyer')
+    .requiredOption('--reason <text>', 'how it was found out, in one line without personal data')
+    .option('--state <state>', 'of an unknown effect: done, or failed (proved not to have happened)')
+    .option('--outcome <reference>', "the target's record of it, such as a refund id; with --state done")
+    .option(
+      '--seen-epoch <n>',
+      'of a quarantined case: the highest epoch that anybody has seen (default: as witnessed)',
+    )
+    .option('--kind <kind>', 'of a quarantined case that the ledger has lost: its kind')
+    .option('--minutes <n>', 'how many minutes it took')
+    .option('--record <name=id...>', 'what was looked up or touched, such as payments=re_881')
+    .option(...KEY_OPTION)
+    .option(...ROOT_OPTION)
+    .action((caseId: string, options: ResolveOptions) =>
       session.withAgent(options, async (holdfast) => {
-        const items = await holdfast.ledger.listAttention(holdfast.config.tenant);
-        const text =
-          items.length === 0
-            ? 'Nothing waits for a person.'
-            : printTable(['CASE', 'WHAT', 'SINCE', 'PARTICULARS', 'ROOT'], items.map(rowOf));
-        return { json: { items }, text };
+        const said = resolutionOf(options);
+        return resolve(holdfast, await findItem(holdfast, caseId, options), options, said);
       }),
+    );
+}
+
+function resolutionOf({ person, reason, minutes, record }: ResolveOptions) {
+  return {
+    person,
+    reason,
+    ...(minutes === undefined ? {} : { minutes: parseMinutes(minutes) }),
+    ...(record === undefined ? {} : { records: record.map(parseRecord) }),
+  };
+}
+
+async function resolve(
+  holdfast: Holdfast,
+  { ref, what, data }: AttentionItem,
+  { state, outcome, seenEpoch, kind }: ResolveOptions,
+  said: ReturnType<typeof resolutionOf>,
+): Promise<Result> {
+  if (what === 'effect_unknown') {
+    if (seenEpoch !== undefined || kind !== undefined)
+      throw misplaced('--seen-epoch and --kind', 'a quarantined case');
+    const found = { ...parseState(state, outcome), ...said };
+    const effect = await holdfast.resolveEffect({ ref, key: data.key, ...found });
+    return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
+  }
+  if (state !== undefined || outcome !== undefined)
+    throw misplaced('--state and --outcome', 'an unknown effect');
+  const row = await holdfast.recoverCase({
+    ref,
+    ...(seenEpoch === undefined ? {} : { seenEpoch: parseEpoch(seenEpoch, '--seen-epoch') }),
+    ...(kind === undefined ? {} : { kind }),
+    ...said,
+  });
+  return nowOwned(row);
+}
+
+function misplaced(options: string, what: string): HoldfastError {
+  return new HoldfastError('usage', `${options} are for ${what}.`);
+}
+
+function parseState(state: string | undefined, outcome: string | undefined) {
+  if (state === 'done' && outcome !== undefined && outcome.trim() !== '') return { state, outcome } as const;
+  if (state === 'failed' && outcome === undefined) return { state } as const;
+  throw new HoldfastError(
+    'usage',
+    'An unknown effect is settled with --state done and the --outcome that proves it, or with --state failed and no outcome.',
   );
 }
 
-function rowOf(item: AttentionItem): string[] {
-  const { ref, since } = item;
-  if (item.what === 'case_quarantined') {
-    const { reason, witnessed, found } = item.data;
-    const particulars = `${reason}: witnessed ${placeOf(witnessed)}, found ${placeOf(found)}`;
-    return [ref.caseId, 'case quarantined', since, particulars, ref.root];
-  }
-  const { key, operation, amount } = item.data;
-  const particulars = [operation, key, amount === null ? '' : formatMoney(amount)].filter(Boolean).join(', ');
-  return [ref.caseId, 'effect unknown', since, particulars, ref.root];
+function parseMinutes(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new HoldfastError('usage', '--minutes is a whole number from 0.');
 }
 
-/** What a table says of where a case was seen to be, or is. */
-export function placeOf(at: Readonly<Record<string, string | number>>): string {
-  const said = [
-    at.epoch === undefined ? '' : `epoch ${at.epoch}`,
-    at.seq === undefined ? '' : `entry ${at.seq} (${String(at.hash).slice(0, 12)})`,
-  ].filter(Boolean);
-  return said.length === 0 ? 'nothing' : said.join(', ');
+function parseRecord(text: string): { name: string; id: string } {
+  const at = text.indexOf('=');
+  if (at > 0 && at < text.length - 1) return { name: text.slice(0, at), id: text.slice(at + 1) };
+  throw new HoldfastError('usage', '--record is NAME=ID, such as payments=re_881.');
 }

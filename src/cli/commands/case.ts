@@ -1,11 +1,12 @@
-import type { Command } from 'commander';
-import { formatMoney, HoldfastError, isSameCase } from '../../core/index.js';
+import { type Command, Option } from 'commander';
+import { formatMoney, HoldfastError, isSameCase, personOwner } from '../../core/index.js';
 import type { CaseRow, CaseSnapshot, Quarantine } from '../../ledger/index.js';
+import { placeOf } from '../attention-report.js';
 import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { readCaseFile } from '../files.js';
 import { counted, printFields, printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
-import { placeOf } from './attention.js';
+import { addOwnerChanges, PERSON_OPTION } from './people.js';
 
 interface OpenOptions extends CommonOptions {
   id?: string;
@@ -17,6 +18,11 @@ interface OpenOptions extends CommonOptions {
 
 interface OneCase extends CommonOptions {
   root?: string;
+}
+
+interface OwnerOptions extends OneCase {
+  epoch: string;
+  person?: string;
 }
 
 export function addCase(program: Command, session: Session): void {
@@ -71,13 +77,18 @@ export function addCase(program: Command, session: Session): void {
   leaf(commands, 'list', 'list the cases in the ledger', [
     'case list --dir triage',
     'case list --mine --open',
+    'case list --person ann --dir billing',
   ])
     .option('--mine', 'only those that this agent owns')
+    .addOption(
+      new Option('--person <id>', 'only those that this person of this agent owns').conflicts('mine'),
+    )
     .option('--open', 'only open ones')
-    .action((options: CommonOptions & { mine?: boolean; open?: boolean }) =>
+    .action((options: CommonOptions & { mine?: boolean; person?: string; open?: boolean }) =>
       session.withAgent(options, async (holdfast) => {
         const cases = await holdfast.ledger.listCases(holdfast.config.tenant, {
           ...(options.mine ? { owner: holdfast.url } : {}),
+          ...(options.person === undefined ? {} : { owner: personOwner(options.person, holdfast.url) }),
           ...(options.open ? { status: 'open' as const } : {}),
         });
         return {
@@ -99,14 +110,17 @@ export function addCase(program: Command, session: Session): void {
 
   leaf(commands, 'note <id> <text>', 'write a note to a case, as its owner at an epoch', [
     'case note CASE-7001 "called the customer" --epoch 2 --dir billing',
+    'case note CASE-7001 "called the customer" --epoch 3 --person ann --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
+    .option(...PERSON_OPTION)
     .option(...ROOT_OPTION)
-    .action((id: string, text: string, options: OneCase & { epoch: string }) =>
+    .action((id: string, text: string, options: OwnerOptions) =>
       session.withAgent(options, async (holdfast) => {
         if (text.trim() === '') throw new HoldfastError('usage', 'The note is empty.');
         const epoch = parseEpoch(options.epoch);
-        const note = await holdfast.note({ ref: await findCase(holdfast, id, options.root), epoch, text });
+        const ref = await findCase(holdfast, id, options.root);
+        const note = await holdfast.note({ ref, epoch, text, ...personOf(options) });
         return { json: { note }, text: `Noted on ${id} at epoch ${epoch}.` };
       }),
     );
@@ -115,14 +129,22 @@ export function addCase(program: Command, session: Session): void {
     'case close CASE-7001 --epoch 2 --dir billing',
   ])
     .requiredOption('--epoch <n>', 'the epoch under which you own the case')
+    .option(...PERSON_OPTION)
     .option(...ROOT_OPTION)
-    .action((id: string, options: OneCase & { epoch: string }) =>
+    .action((id: string, options: OwnerOptions) =>
       session.withAgent(options, async (holdfast) => {
         const ref = await findCase(holdfast, id, options.root);
-        const row = await holdfast.closeCase({ ref, epoch: parseEpoch(options.epoch) });
+        const epoch = parseEpoch(options.epoch);
+        const row = await holdfast.closeCase({ ref, epoch, ...personOf(options) });
         return { json: { case: row }, text: `Closed ${standing(row)}.` };
       }),
     );
+
+  addOwnerChanges(commands, session);
+}
+
+function personOf({ person }: OwnerOptions): { person?: string } {
+  return person === undefined ? {} : { person };
 }
 
 async function whichCase(

@@ -3,6 +3,7 @@ import { formatMoney, HoldfastError, type Money, parseMoney } from '../../core/i
 import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
+import { PERSON_OPTION } from './people.js';
 
 interface WriteOptions extends CommonOptions {
   root?: string;
@@ -16,6 +17,7 @@ interface StartOptions extends WriteOptions {
 }
 
 interface SettleOptions extends WriteOptions {
+  person?: string;
   state: string;
   outcome?: string;
 }
@@ -57,6 +59,7 @@ export function addEffect(program: Command, session: Session): void {
     .requiredOption('--key <key>', 'the key it was started with')
     .requiredOption('--state <state>', 'done, failed (proved not to have happened) or unknown')
     .option('--outcome <reference>', "the target's record of it, such as a refund id")
+    .option(...PERSON_OPTION)
     .option(...ROOT_OPTION)
     .action((id: string, options: SettleOptions) =>
       session.withAgent(options, async (holdfast) => {
@@ -65,6 +68,7 @@ export function addEffect(program: Command, session: Session): void {
           epoch: parseEpoch(options.epoch),
           key: options.key,
           state: parseState(options.state),
+          ...(options.person === undefined ? {} : { person: options.person }),
           ...(options.outcome === undefined ? {} : { outcome: options.outcome }),
         });
         return { json: { effect }, text: `${effect.key} is ${effect.state}.` };

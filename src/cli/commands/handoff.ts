@@ -9,6 +9,7 @@ import { readCaseFile } from '../files.js';
 import { describeOffer, reportOf, tooLate, withoutMessage } from '../handoff-report.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { asEscalation, nowOwned } from './people.js';
 
 interface SendOptions extends CommonOptions {
   file: string;
@@ -27,6 +28,8 @@ interface SendOptions extends CommonOptions {
 interface OneOffer extends CommonOptions {
   attempt?: string;
   root?: string;
+  reason?: string;
+  person?: string;
 }
 
 export function addHandoff(program: Command, session: Session): void {
@@ -68,6 +71,17 @@ export function addHandoff(program: Command, session: Session): void {
       };
     },
   ).option('--reason <text>', 'why, for the audit');
+  asEscalation(
+    offerLeaf(
+      commands,
+      'escalate',
+      'give the case to a person, since its offer was rejected or is not decided; an open one is voided',
+      session,
+      async (holdfast, { key }, { person = '', reason = '' }) =>
+        nowOwned(await holdfast.escalate({ key, person, reason })),
+      ' --person ann --reason "no agent takes it"',
+    ),
+  );
 
   leaf(commands, 'list', "list this agent's offers, sent and received", [
     'handoff list --dir triage',
@@ -153,11 +167,7 @@ function addSend(commands: Command, session: Session): void {
     );
 }
 
-type OfferAction = (
-  holdfast: Holdfast,
-  offer: OfferRow,
-  options: OneOffer & { reason?: string },
-) => Promise<Result>;
+type OfferAction = (holdfast: Holdfast, offer: OfferRow, options: OneOffer) => Promise<Result>;
 
 function offerLeaf(
   commands: Command,
@@ -165,14 +175,15 @@ function offerLeaf(
   summary: string,
   session: Session,
   work: OfferAction,
+  more = '',
 ): Command {
   return leaf(commands, `${name} <handoff>`, summary, [
-    `handoff ${name} CASE-7001:2 --dir triage`,
-    `handoff ${name} CASE-7001:2 --attempt 1 --dir triage`,
+    `handoff ${name} CASE-7001:2${more} --dir triage`,
+    `handoff ${name} CASE-7001:2 --attempt 1${more} --dir triage`,
   ])
     .option('--attempt <n>', 'which attempt (default: the last)')
     .option(...ROOT_OPTION)
-    .action((handoffId: string, options: OneOffer & { reason?: string }) =>
+    .action((handoffId: string, options: OneOffer) =>
       session.withAgent(options, async (holdfast) =>
         work(holdfast, await findOffer(holdfast, handoffId, options), options),
       ),

@@ -1,5 +1,5 @@
 import { CASE_ID_PATTERN, HoldfastError, newId, sha256Hex, toUtc } from '../../core/index.js';
-import type { CaseRow, NoteRow } from '../model.js';
+import type { CaseRow, KindDefinition, NoteRow } from '../model.js';
 import type { AddNoteCommand, OpenCaseCommand, OwnerWrite } from '../port.js';
 import { isSettled } from './effects.js';
 import { atEpoch, boundsOf, loggableId, refuse, storable } from './facts.js';
@@ -9,7 +9,7 @@ import type { Rule } from './ruling.js';
 /*
  * A case is `open`, with exactly one owner at one epoch, until it is `closed`.
  *   (none) -> open     open_case, at epoch 1 or at that of an audited import
- *   open   -> open     an acceptance: another owner, epoch + 1 (decisions.ts)
+ *   open   -> open     an acceptance (decisions.ts), or a person takes it, passes it on or gives it back (people.ts): another owner, epoch + 1
  *   open   -> closed   by the owner, when nothing is out: final, and the epoch never moves again
  */
 
@@ -24,20 +24,7 @@ export const openCase: Rule<OpenCaseCommand, CaseRow> = (view, command) => {
   if (view.case(ref) !== null) return refuse({ ...refused, code: 'case_exists' });
   const kind = view.kind(ref.tenant, kindName);
   if (kind === null) return refuse({ ...refused, code: 'kind_unknown' });
-  const row: CaseRow = {
-    ref,
-    kind: kindName,
-    status: 'open',
-    owner,
-    epoch,
-    openedBy: actor,
-    openedAt: toUtc(view.now),
-    closedAt: null,
-    contract: null,
-    constraints: { caps: {}, prohibitions: [], operations: null },
-    hops: [],
-    tasksLeft: kind.limits.maxTasks,
-  };
+  const row = openedRow(command, kind, toUtc(view.now));
   const imported = epoch > 1 || command.importedFrom !== undefined;
   const source = command.importedFrom === undefined ? {} : { importedFrom: loggableId(command.importedFrom) };
   return {
@@ -57,6 +44,28 @@ export const openCase: Rule<OpenCaseCommand, CaseRow> = (view, command) => {
     result: row,
   };
 };
+
+/** A case without a past. */
+export function openedRow(
+  { ref, owner, epoch, actor }: Pick<OpenCaseCommand, 'ref' | 'owner' | 'epoch' | 'actor'>,
+  { kind, limits }: KindDefinition,
+  openedAt: string,
+): CaseRow {
+  return {
+    ref,
+    kind,
+    status: 'open',
+    owner,
+    epoch,
+    openedBy: actor,
+    openedAt,
+    closedAt: null,
+    contract: null,
+    constraints: { caps: {}, prohibitions: [], operations: null },
+    hops: [],
+    tasksLeft: limits.maxTasks,
+  };
+}
 
 export const closeCase: Rule<OwnerWrite, CaseRow> = (view, command) => {
   const write = 'close_case';

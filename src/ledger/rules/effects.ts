@@ -4,6 +4,7 @@ import type { SettleEffectCommand, StartEffectCommand } from '../port.js';
 import { atEpoch, loggableData, loggableId, refuse, storable } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import { checkPolicy } from './policy.js';
+import { resolutionOf } from './resolution.js';
 import type { LedgerView, Rule, Ruling, StoredEffect } from './ruling.js';
 
 /*
@@ -93,6 +94,9 @@ export const settleEffect: Rule<SettleEffectCommand, EffectRow> = (view, command
   const write = 'settle_effect';
   const { ref, writer, epoch, key, state } = command;
   const outcome = command.outcome === null ? null : storable(command.outcome);
+  const said = command.resolution === undefined ? null : resolutionOf(command.resolution, writer);
+  if (said !== null && state === 'unknown')
+    throw new HoldfastError('usage', 'A person settles as done or failed.');
   const effect = view.effects(ref).find((row) => row.key === key);
   const standing = fence(view, write, command);
   if (isRefused(standing)) return asReport(standing, effect, command);
@@ -107,6 +111,10 @@ export const settleEffect: Rule<SettleEffectCommand, EffectRow> = (view, command
   if (isSettled(effect) || effect.state === state) {
     return refuse({ write, ref, writer, code: 'effect_settled', data: { key, state: effect.state } });
   }
+  // Within its limit whoever started it is still about to say.
+  if (said !== null && asOf(effect, view.now).state === 'started') {
+    return refuse({ write, ref, writer, code: 'effect_in_flight', data: { key } });
+  }
   const row: StoredEffect = { ...effect, state, outcome, settledAt: toUtc(view.now) };
   return {
     changes: [{ do: 'settle_effect', guard: standing.guard, row }],
@@ -118,7 +126,7 @@ export const settleEffect: Rule<SettleEffectCommand, EffectRow> = (view, command
           actor: writer,
           ...atEpoch(epoch),
           rule: 'H5',
-          data: { key, state, outcome: outcome === null ? null : loggableId(outcome) },
+          data: { key, state, outcome: outcome === null ? null : loggableId(outcome), ...said },
         },
       ],
     },

@@ -8,6 +8,7 @@ import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
+import { changeOwner } from './people.js';
 import {
   addPush,
   claimPushes,
@@ -17,6 +18,7 @@ import {
   settleNotification,
 } from './push.js';
 import { onAttempt, onCase, quarantine } from './quarantine.js';
+import { recoverCase } from './recovery.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 import { createTask, saveTask } from './tasks.js';
 import { addWatch, hear, pruneWatches, removeWatch } from './watch.js';
@@ -29,6 +31,7 @@ const rules = {
   putKind,
   openCase: onCase(openCase),
   closeCase: onCase(closeCase),
+  changeOwner: onCase(changeOwner),
   addNote: onCase(addNote),
   intendOffer: onCase(intendOffer),
   markOffered: onAttempt(markOffered, (key) => key),
@@ -61,6 +64,7 @@ const rules = {
   removeWatch,
   pruneWatches,
   hear,
+  recoverCase,
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

@@ -1,5 +1,5 @@
 import { type AcceptanceKey, HoldfastError, handoffIdOf, sha256Hex, toUtc } from '../../core/index.js';
-import type { DecisionRow, OfferRow, OfferState } from '../model.js';
+import type { OfferRow, OfferState } from '../model.js';
 import type { DecideResult, IntendOfferCommand, RecordReceiptCommand, VoidOfferCommand } from '../port.js';
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
@@ -7,13 +7,15 @@ import { fence, isRefused } from './fence.js';
 import { isAcross, isSeparate } from './kinds.js';
 import { notOwner } from './ownership.js';
 import type { Change, LedgerView, Rule, Ruling, StoredEffect, StoredOffer } from './ruling.js';
+import { tombstoneOf } from './tombstone.js';
 
 /*
  * An offer is one attempt; its bytes never change; a case has at most one that is open.
  *   (none)   -> intended              the intent and the bytes, committed before anything is sent
  *   intended -> offered               before the bytes leave: from here on they may have arrived
  *   open     -> accepted | rejected   by the decision, in the decision's transaction (acceptance.ts, decisions.ts)
- *   open     -> withdrawn | expired   by a void, which inserts the decision (a tombstone) in the same transaction
+ *   open     -> withdrawn | expired   by a void, which inserts the decision (a tombstone) in the same transaction; where a person
+ *                                     takes the case over, that is the transaction in which the owner changes (people.ts)
  * Open are intended, offered and in_doubt; the other states are final, each with a decision under the same key.
  * In one shared ledger nothing makes an offer `in_doubt`: the ledger itself always knows. Where the receiver has a ledger of its own,
  * only what that one has decided closes an offer (closing.ts).
@@ -195,18 +197,7 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
   if (row.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, ...notOwner(row) });
   const closedAt = toUtc(view.now);
   const state = command.expired && view.now.getTime() > Date.parse(offer.acceptBy) ? 'expired' : 'withdrawn';
-  const decision: DecisionRow = {
-    key,
-    caseId: ref.caseId,
-    verdict: 'tombstone',
-    code: 'withdrawn',
-    digest: null,
-    answer: command.answer,
-    taskId: null,
-    epochBefore: epoch,
-    epochAfter: epoch,
-    decidedAt: closedAt,
-  };
+  const decision = tombstoneOf(offer, command.answer, closedAt);
   return {
     changes: [
       { do: 'add_decision', row: decision },

@@ -4,7 +4,8 @@ import type { LedgerView, Rule, Ruling, StoredOffer } from './ruling.js';
 
 /*
  * A case whose ledger is proved older than what was witnessed, or contradicted by a receipt, is closed to every write, refusals
- * included: one more entry would fork its chain. The wrappers below stand between every rule on a case and its command.
+ * included: one more entry would fork its chain. The wrappers below stand between every rule on a case and its command; only a
+ * recovery (recovery.ts) passes them by.
  */
 
 export const quarantine: Rule<Omit<Quarantine, 'at'>, void> = (view, command) => ({

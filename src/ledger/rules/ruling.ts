@@ -148,6 +148,13 @@ export type Change =
       readonly pushId: string;
       readonly reason: string;
       readonly at: string;
+    }
+  /** The epoch of the case goes up first: only where it has come to what was witnessed may the quarantine end. `from` is `null` where there is no case. */
+  | {
+      readonly do: 'lift_quarantine';
+      readonly ref: CaseRef;
+      readonly from: number | null;
+      readonly epoch: number;
     };
 
 /** Facts go to the chain of this case, in this order. */

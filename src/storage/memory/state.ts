@@ -1,5 +1,5 @@
 import { chain } from '../../audit/index.js';
-import { type AcceptanceKey, type CaseRef, HoldfastError, newId } from '../../core/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
 import type {
   AuditEntry,
   CaseFacts,
@@ -149,6 +149,11 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
     ...pushHandlersOf(tables),
     ...watchHandlersOf(tables),
+    lift_quarantine({ ref, from, epoch }) {
+      const row = cases.get(...refKey(ref));
+      if (row !== null) cases.replace({ ...row, epoch }, (before) => before.epoch === from, ...refKey(ref));
+      quarantines.remove((one) => isSameCase(one.ref, ref));
+    },
   };
 }
 

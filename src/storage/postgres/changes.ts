@@ -16,10 +16,13 @@ import type { Slice } from './slice.js';
 
 type Columns = object;
 
+/** What `holdfast.apply` makes; the end of a quarantine is a statement before it (lift.ts). */
+type Applied = Exclude<Change, { readonly do: 'lift_quarantine' }>;
+
 /** The list of `holdfast.apply` that makes each change, and the change as its row. */
 const rows: {
-  readonly [Do in Change['do']]: (
-    change: Extract<Change, { readonly do: Do }>,
+  readonly [Do in Applied['do']]: (
+    change: Extract<Applied, { readonly do: Do }>,
     slice: Slice,
   ) => [string, Columns];
 } = {
@@ -107,7 +110,7 @@ export interface Judged<T> {
 
 export function commandOf<T>({ ruling, slice, at, byKind, acceptBy }: Judged<T>, commitId: string): Command {
   const { changes, audit } = ruling;
-  const lists = changes.map((change) => rowOf(change, slice));
+  const lists = changes.flatMap((change) => (change.do === 'lift_quarantine' ? [] : [rowOf(change, slice)]));
   // A case moves once in a list; the moves before its last one are a list of their own.
   for (const list of lists.filter(([name]) => name === 'move_case').slice(0, -1)) list[0] = 'pass_case';
   if (audit === null) return { head: {}, lists, changes, newHead: null };
@@ -144,7 +147,7 @@ export function batchOf(commands: readonly Command[]): Readonly<Record<string, r
   return batch;
 }
 
-function rowOf(change: Change, slice: Slice): [string, Columns] {
-  const row = rows[change.do] as (change: Change, slice: Slice) => [string, Columns];
+function rowOf(change: Applied, slice: Slice): [string, Columns] {
+  const row = rows[change.do] as (change: Applied, slice: Slice) => [string, Columns];
   return row(change, slice);
 }

@@ -16,6 +16,7 @@ import type { Connections, Session } from './connection.js';
 import { isRaced, isRolledBack, toHoldfastError } from './errors.js';
 import { caseOf } from './keys.js';
 import { Lanes } from './lanes.js';
+import { liftIn } from './lift.js';
 import { questionsOf, reading } from './questions.js';
 import { type Scope, scopeOf } from './scope.js';
 import { Elsewhere, type Slice } from './slice.js';
@@ -134,7 +135,9 @@ export function postgresEngine(
           const slice = await slices.loadIn(session, scope, nowOf);
           const { ruling, write } = decide(name, command, slice);
           if (write !== null) {
+            const lifted = await liftIn(session, write.changes);
             last = await commit.within(session, write);
+            if (lifted && last.status !== 'done') throw new HoldfastError('busy');
             sent = { ruling, write, slice };
           }
           await session.commit(COMMIT);
@@ -162,9 +165,9 @@ export function postgresEngine(
     let scope = start;
     for (let cases = 0; ; cases += 1) {
       try {
-        // What no head of a case tells of is locked first; others that claim pass over it.
-        const { offers, items, pushes } = scope;
-        const holds = offers !== undefined || items !== undefined || pushes !== undefined;
+        // What no head of a case tells of is locked first; others that claim pass over it. What takes more than one statement needs the case.
+        const { offers, items, pushes, lifts } = scope;
+        const holds = offers !== undefined || items !== undefined || pushes !== undefined || lifts === true;
         const ruling = holds ? null : await optimistic(name, command, scope);
         return ruling ?? (await pessimistic(name, command, scope));
       } catch (error) {

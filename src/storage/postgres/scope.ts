@@ -13,6 +13,8 @@ export interface Scope {
   /** A second case, of which only is asked whether it is quarantined. */
   readonly other?: CaseRef;
   readonly holder?: string;
+  /** It ends the quarantine of its case. */
+  readonly lifts?: true;
   readonly offers?: OfferClaim;
   readonly items?: WorkClaim;
   readonly pushes?: PushScope;
@@ -46,6 +48,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   putKind: ({ tenant, kind }) => ({ tenant, kind: kind.kind }),
   openCase: ({ ref, kind }) => ({ ...ofCase({ ref }), kind }),
   closeCase: ofCase,
+  changeOwner: ofCase,
   addNote: ofCase,
   intendOffer: ({ ref, writer, epoch, attempt, holder }) => ({
     ...ofCase({ ref }),
@@ -75,6 +78,11 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   createTask: ofTask,
   saveTask: ofTask,
   quarantine: ofCase,
+  recoverCase: ({ ref, kind }) => ({
+    ...ofCase({ ref }),
+    lifts: true,
+    ...(kind === undefined ? {} : { kind }),
+  }),
   heartbeat: ({ holder }) => ({ tenant: '', holder }),
   release: ({ holder }) => ({ tenant: '', holder }),
   claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),

@@ -22,6 +22,9 @@ export function caseTable(db: Database.Database, prepared: Prepared) {
   const close = db.prepare<object>(
     `UPDATE cases SET status = 'closed', closed_at = @closed_at WHERE ${fenced}`,
   );
+  const raise = db.prepare<object>(
+    `UPDATE cases SET epoch = @epoch WHERE ${THIS_CASE} AND epoch = @from AND status = 'open'`,
+  );
   return {
     get(ref: CaseRef): CaseRow | null {
       const row = get.get(ofRef(ref));
@@ -35,6 +38,8 @@ export function caseTable(db: Database.Database, prepared: Prepared) {
     },
     open: (row: CaseRow): void => exactlyOne(open.run(ofCase(row))),
     move: (guard: Guard, to: CaseRow): void => exactlyOne(move.run({ ...ofCase(to), ...ofGuard(guard) })),
+    raise: (ref: CaseRef, from: number, epoch: number): void =>
+      exactlyOne(raise.run({ ...ofRef(ref), from, epoch })),
     close: (guard: Guard, closedAt: string): void =>
       exactlyOne(close.run({ ...ofGuard(guard), closed_at: closedAt })),
   };

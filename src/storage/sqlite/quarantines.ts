@@ -17,9 +17,11 @@ export function quarantineTable(db: Database.Database) {
     'SELECT * FROM quarantines WHERE tenant = ? ORDER BY rowid',
   );
   const add = db.prepare<QuarantineColumns>(insertInto('quarantines', QUARANTINE_COLUMNS));
+  const lift = db.prepare<RefColumns>(`DELETE FROM quarantines WHERE ${THIS_CASE}`);
   return {
     has: (ref: CaseRef): boolean => has.get(ofRef(ref)) !== undefined,
     list: (tenant: string): Quarantine[] => list.all(tenant).map(toQuarantine),
     add: (row: Quarantine): void => exactlyOne(add.run(ofQuarantine(row))),
+    lift: (ref: CaseRef): void => exactlyOne(lift.run(ofRef(ref))),
   };
 }

@@ -135,5 +135,9 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     remove_watch: ({ tenant, watchId }) => watches.remove(tenant, watchId),
     prune_watches: ({ tenant, agent, now }) => watches.prune(tenant, agent, now),
     hear: (change) => watches.hear(change),
+    lift_quarantine: ({ ref, from, epoch }) => {
+      if (from !== null && from !== epoch) cases.raise(ref, from, epoch);
+      quarantines.lift(ref);
+    },
   };
 }

@@ -3,6 +3,7 @@ import { sql as commit } from './002-commit.js';
 import { sql as fences } from './003-fences.js';
 import { sql as separate } from './004-separate.js';
 import { sql as push } from './005-push.js';
+import { sql as recovery } from './006-recovery.js';
 
 export interface Migration {
   readonly version: number;
@@ -17,4 +18,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'fences', sql: fences },
   { version: 4, name: 'separate', sql: separate },
   { version: 5, name: 'push', sql: push },
+  { version: 6, name: 'recovery', sql: recovery },
 ];

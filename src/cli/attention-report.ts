@@ -1,0 +1,178 @@
+import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
+import type { AttentionItem, AuditEntry, CaseRow } from '../ledger/index.js';
+import type { Holdfast } from '../node/index.js';
+import { ambiguous } from './cases.js';
+import { printFields, printTable } from './print.js';
+import type { Result } from './run.js';
+
+type Of<What extends AttentionItem['what']> = Extract<AttentionItem, { readonly what: What }>;
+
+/** Where a row of a quarantine says that the case was seen to be, or is. */
+export function placeOf(at: Readonly<Record<string, string | number>>): string {
+  const said = [
+    at.epoch === undefined ? '' : `epoch ${at.epoch}`,
+    at.seq === undefined ? '' : `entry ${at.seq} (${String(at.hash).slice(0, 12)})`,
+  ].filter(Boolean);
+  return said.length === 0 ? 'nothing' : said.join(', ');
+}
+
+/** One line for each thing that waits. */
+export function listItems(items: readonly AttentionItem[]): Result {
+  const text =
+    items.length === 0
+      ? 'Nothing waits for a person.'
+      : printTable(['CASE', 'WHAT', 'SINCE', 'PARTICULARS', 'ROOT'], items.map(rowOf));
+  return { json: { items }, text };
+}
+
+/** The one thing that a person means. @throws not_found, usage where several wait */
+export async function findItem(
+  { ledger, config, caseRef }: Holdfast,
+  caseId: string,
+  { root, key }: { root?: string; key?: string },
+): Promise<AttentionItem> {
+  const wanted = root === undefined ? undefined : caseRef(caseId, root).root;
+  const found = (await ledger.listAttention(config.tenant)).filter(
+    ({ ref, data }) =>
+      ref.caseId === caseId &&
+      (wanted === undefined || ref.root === wanted) &&
+      (key === undefined || ('key' in data && data.key === key)),
+  );
+  const [only] = found;
+  const what = key === undefined ? caseId : `${key} on ${caseId}`;
+  if (!only) throw new HoldfastError('not_found', `Nothing about ${what} waits for a person.`);
+  if (found.length === 1) return only;
+  const refs = [...new Map(found.map(({ ref }) => [ref.root, ref])).values()];
+  if (refs.length > 1) throw ambiguous(caseId, refs);
+  const keys = found.flatMap(({ data }) => ('key' in data ? [data.key] : []));
+  throw new HoldfastError(
+    'usage',
+    `Several effects of ${caseId} are unknown. Say which with --key: ${keys.join(', ')}.`,
+  );
+}
+
+interface Explained {
+  readonly fields: Parameters<typeof printFields>[0];
+  /** Entries of the case's audit that tell of it. */
+  readonly history: readonly AuditEntry[];
+  /** What is safe to do, in order. */
+  readonly safe: readonly string[];
+  readonly commands: readonly string[];
+}
+
+/** What happened, what is safe to do about it, and which commands settle it. */
+export async function explainItem({ ledger, url }: Holdfast, item: AttentionItem): Promise<Result> {
+  const [row, audit] = await Promise.all([ledger.getCase(item.ref), ledger.readAudit(item.ref)]);
+  const explained =
+    item.what === 'effect_unknown' ? explainEffect(item, row, audit, url) : explainQuarantine(item, row, url);
+  const { fields, history, safe, commands } = explained;
+  const text = [
+    printFields([
+      ['case', item.ref.caseId],
+      ['root', item.ref.root],
+      ['what', item.what.replace('_', ' ')],
+      ['since', item.since],
+      ...fields,
+      ['owner', row?.owner],
+      ['epoch', row?.epoch],
+    ]),
+    history.length === 0
+      ? ''
+      : `What happened\n${printTable(['AT', 'WHAT', 'BY', 'STATE'], history.map(entryRow))}`,
+    `What is safe to do\n${safe.map((line, index) => `${index + 1}. ${line}`).join('\n')}`,
+    commands.length === 0 ? '' : `Commands\n${commands.map((line) => `  ${line}`).join('\n')}`,
+  ];
+  return {
+    json: { item, case: row, history, safe, commands },
+    text: text.filter((block) => block !== '').join('\n\n'),
+  };
+}
+
+function explainEffect(
+  { ref, data }: Of<'effect_unknown'>,
+  row: CaseRow | null,
+  audit: readonly AuditEntry[],
+  self: string,
+): Explained {
+  const { key, operation, amount, startedAt } = data;
+  const what = amount === null ? operation : `${operation} of ${formatMoney(amount)}`;
+  const at = [ref.caseId, ...(ref.root === self ? [] : ['--root', ref.root])].join(' ');
+  const settle = `holdfast attention resolve ${at} --key ${key} --person ID`;
+  const mine = row !== null && actsFor(row.owner) === self;
+  return {
+    fields: [
+      ['key', key],
+      ['operation', operation],
+      ['amount', amount === null ? null : formatMoney(amount)],
+      ['started', `${startedAt} by ${data.owner}, at epoch ${data.epoch}`],
+    ],
+    history: audit.filter((entry) => entry.data?.key === key),
+    safe: [
+      `Look up in the business system, under the idempotency key ${key}, whether the ${what} happened. Whoever started it does not know.`,
+      'If it happened, settle it as done, with the reference under which the system keeps it.',
+      'Only where it is proved that it did not happen and never will, settle it as failed: the key may then start again.',
+      'As long as you do not know, leave it. Nobody can start this key meanwhile, its amount counts towards the cap, and the case cannot be closed. Do not do it by hand, or under another key.',
+    ],
+    commands: mine
+      ? [
+          `${settle} --state done --outcome REFERENCE --reason "TEXT"`,
+          `${settle} --state failed --reason "TEXT"`,
+        ]
+      : takeFirst(row, at, self, settle),
+  };
+}
+
+/** It is the owner who settles. */
+function takeFirst(row: CaseRow | null, at: string, self: string, settle: string): string[] {
+  if (row === null) return [];
+  const first =
+    row.ref.root === self
+      ? `holdfast case take ${at} --person ID --epoch ${row.epoch} --reason "TEXT"`
+      : `at the agent ${actsFor(row.owner)}, which can act for the owner:`;
+  return [first, `${settle} --state done|failed --reason "TEXT"`];
+}
+
+function explainQuarantine(
+  { ref, data }: Of<'case_quarantined'>,
+  row: CaseRow | null,
+  self: string,
+): Explained {
+  const { reason, witnessed, found } = data;
+  const at = [ref.caseId, ...(ref.root === self ? [] : ['--root', ref.root])].join(' ');
+  const seen = witnessed.epoch === undefined ? ' --seen-epoch N' : '';
+  const kind = row === null ? ' --kind KIND' : '';
+  const recover = `holdfast attention resolve ${at} --person ID${seen}${kind} --reason "TEXT"`;
+  const here = ref.root === self || (row !== null && actsFor(row.owner) === self);
+  return {
+    fields: [
+      ['reason', reason],
+      ['witnessed', placeOf(witnessed)],
+      ['found', placeOf(found)],
+    ],
+    history: [],
+    safe: [
+      'The ledger has lost something of this case: every write to it is refused, and other cases go on.',
+      'If a newer state of the ledger can be had, such as the disk of the server before, bring that back: it has no quarantine.',
+      'Otherwise find out, from the business systems and from receipts and audit exports that are kept elsewhere, what was done after the state that is there, and up to which epoch anybody has seen the case.',
+      'Then let the case go on from the state that is there. It gets an epoch above the highest that was seen, so that whatever still comes from the lost ones is refused; the person owns it, and sees to what the ledger no longer knows before they return it.',
+    ],
+    commands: here ? [recover] : [`at the agent ${row === null ? ref.root : actsFor(row.owner)}:`, recover],
+  };
+}
+
+function entryRow({ at, type, actor, data, rule }: AuditEntry): string[] {
+  const state = data?.state;
+  return [at, type, actor, typeof state === 'string' ? state : type === 'write_refused' ? (rule ?? '') : ''];
+}
+
+function rowOf(item: AttentionItem): string[] {
+  const { ref, since } = item;
+  if (item.what === 'case_quarantined') {
+    const { reason, witnessed, found } = item.data;
+    const particulars = `${reason}: witnessed ${placeOf(witnessed)}, found ${placeOf(found)}`;
+    return [ref.caseId, 'case quarantined', since, particulars, ref.root];
+  }
+  const { key, operation, amount } = item.data;
+  const particulars = [operation, key, amount === null ? '' : formatMoney(amount)].filter(Boolean).join(', ');
+  return [ref.caseId, 'effect unknown', since, particulars, ref.root];
+}

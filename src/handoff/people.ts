@@ -1,0 +1,179 @@
+import {
+  type AcceptanceKey,
+  actsFor,
+  type CaseRef,
+  ERROR_TABLE,
+  HoldfastError,
+  isHoldfastError,
+  isSameCase,
+  parsePerson,
+  personOwner,
+} from '../core/index.js';
+import { findPersonalData } from '../envelope/index.js';
+import type { CaseRow, ChangeOwnerCommand, EffectRow, LedgerStore, Resolution } from '../ledger/index.js';
+import { rejectionPart } from './answers.js';
+import { checkArguments } from './arguments.js';
+import type {
+  CaseByPerson,
+  EscalateInput,
+  ReassignInput,
+  RecoverCaseInput,
+  ResolutionInput,
+  ResolveEffectInput,
+} from './model.js';
+
+/** What persons of this node do with cases. Who they are says its operator, at the command; the node signs for them. */
+export interface People {
+  /** The owner that a person of this node is; this agent where none is named. @throws usage */
+  writerOf(person: string | undefined): string;
+  /** @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data */
+  take(input: CaseByPerson): Promise<CaseRow>;
+  /** @throws as `take` */
+  reassign(input: ReassignInput): Promise<CaseRow>;
+  /** @throws as `take` */
+  giveBack(input: CaseByPerson): Promise<CaseRow>;
+  /** @throws as `take`; offer_unknown, and offer_decided where the offer was accepted */
+  escalate(input: EscalateInput): Promise<CaseRow>;
+  /** @throws usage where it is not quarantined or the epoch that was seen is not known; not_owner, kind_unknown, effect_in_flight, personal_data */
+  recover(input: RecoverCaseInput): Promise<CaseRow>;
+  /** @throws effect_unknown, effect_settled, effect_in_flight, not_owner, epoch_stale, personal_data */
+  resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
+}
+
+/** How often the case is looked at anew, since an offer was made or closed meanwhile. */
+const LOOKS = 5;
+
+export function createPeople({ self, ledger }: { self: string; ledger: LedgerStore }): People {
+  const owner = (person: string) => personOwner(person, self);
+
+  /** The offer that is open now is voided with the change; where another one is by then, that one. */
+  async function voiding(
+    ref: CaseRef,
+    write: (voids: ChangeOwnerCommand['voids']) => Promise<CaseRow>,
+  ): Promise<CaseRow> {
+    for (let looks = 1; ; looks++) {
+      try {
+        return await write(await openOfferOf(ref));
+      } catch (error) {
+        if (looks === LOOKS || !isHoldfastError(error) || error.code !== 'offer_open') throw error;
+      }
+    }
+  }
+
+  async function change(command: Omit<ChangeOwnerCommand, 'voids'>): Promise<CaseRow> {
+    checkReason(command.reason);
+    return voiding(command.ref, (voids) => ledger.changeOwner({ ...command, voids }));
+  }
+
+  async function openOfferOf(ref: CaseRef): Promise<ChangeOwnerCommand['voids']> {
+    const offers = await ledger.listOffers(ref.tenant, { caseId: ref.caseId, open: true });
+    const open = offers.find((offer) => offer.ref.root === ref.root);
+    return open === undefined ? null : { key: open.key, answer: tombstone(open.key, ref) };
+  }
+
+  function resolutionOf({ person, reason, minutes, records }: ResolutionInput): Resolution {
+    const by = owner(person);
+    checkReason(reason);
+    return {
+      by,
+      reason,
+      ...(minutes === undefined ? {} : { minutes }),
+      ...(records === undefined ? {} : { records }),
+    };
+  }
+
+  /** Who writes in the case's name here: its owner, where that is this agent or the person. */
+  async function ownerFor(ref: CaseRef, person: string): Promise<CaseRow> {
+    const row = await ledger.getCase(ref);
+    if (row === null)
+      throw new HoldfastError('case_unknown', `There is no case ${ref.caseId} in this ledger.`);
+    const { owner: current, epoch } = row;
+    if (actsFor(current) === self && (parsePerson(current) === null || current === person)) return row;
+    throw new HoldfastError(
+      'not_owner',
+      `The case is owned by ${current}, at epoch ${epoch}: only the owner settles its effects.`,
+      { data: { owner: current, current: epoch } },
+    );
+  }
+
+  return {
+    writerOf: (person) => (person === undefined ? self : owner(person)),
+    take: async (input) => {
+      checkArguments('takeCase', input);
+      const { ref, epoch, person, reason } = input;
+      const to = owner(person);
+      return change({ ref, epoch, change: 'takeover', actor: to, to, reason });
+    },
+    reassign: async (input) => {
+      checkArguments('reassignCase', input);
+      const { ref, epoch, person, to, reason } = input;
+      const command = { ref, epoch, actor: owner(person), to: owner(to), reason };
+      return change({ ...command, change: 'reassignment' });
+    },
+    giveBack: async (input) => {
+      checkArguments('returnCase', input);
+      const { ref, epoch, person, reason } = input;
+      return change({ ref, epoch, change: 'return', actor: owner(person), to: self, reason });
+    },
+    escalate: async (input) => {
+      checkArguments('escalate', input);
+      const { key, person, reason } = input;
+      const to = owner(person);
+      const offer = await ledger.getOffer(key);
+      const name = `${key.handoffId}, attempt ${key.attempt}`;
+      if (offer === null) throw new HoldfastError('offer_unknown', `There is no offer ${name}.`);
+      if (offer.state === 'accepted') {
+        const message = `Too late: ${offer.toAgent} accepted it (${name}).`;
+        throw new HoldfastError('offer_decided', message, { data: { state: offer.state } });
+      }
+      const { ref, epoch } = offer;
+      return change({ ref, epoch, change: 'escalation', actor: self, to, reason });
+    },
+    recover: async (input) => {
+      checkArguments('recoverCase', input);
+      const { ref, seenEpoch, kind } = input;
+      const resolution = resolutionOf(input);
+      const quarantines = await ledger.listQuarantined(ref.tenant);
+      const quarantine = quarantines.find((one) => isSameCase(one.ref, ref));
+      if (!quarantine) throw new HoldfastError('usage', `The case ${ref.caseId} is not quarantined.`);
+      const witnessed = Number(quarantine.witnessed.epoch ?? 0);
+      const above = Math.max(witnessed, seenEpoch ?? 0);
+      if (above === 0) {
+        const message = `At which epoch ${ref.caseId} was seen is not in its quarantine: say the highest that anybody has seen.`;
+        throw new HoldfastError('usage', message);
+      }
+      const epoch = (await ledger.getCase(ref))?.epoch ?? null;
+      const named = kind === undefined ? {} : { kind };
+      const command = { ref, resolution, epoch, above, quarantine, ...named };
+      return voiding(ref, (voids) => ledger.recoverCase({ ...command, voids }));
+    },
+    resolveEffect: async (input) => {
+      checkArguments('resolveEffect', input);
+      const { ref, key, state, outcome } = input;
+      const resolution = resolutionOf(input);
+      const { owner: writer, epoch } = await ownerFor(ref, resolution.by);
+      const effect = (await ledger.listEffects(ref)).find((row) => row.key === key);
+      if (!effect) throw new HoldfastError('effect_unknown', `There is no effect ${key} on ${ref.caseId}.`);
+      return ledger.settleEffect({
+        ...{ ref, writer, epoch, key, state },
+        startedSeq: effect.startedSeq,
+        outcome: outcome ?? null,
+        resolution,
+      });
+    },
+  };
+}
+
+function tombstone(key: AcceptanceKey, ref: CaseRef): string {
+  const reason = ERROR_TABLE.withdrawn.meaning;
+  return JSON.stringify(rejectionPart({ code: 'withdrawn', reason }, { key, ref }, true));
+}
+
+/** It stands in the audit for as long as that is kept. @throws personal_data */
+function checkReason(reason: string): void {
+  const problems = findPersonalData(reason);
+  if (problems.length === 0) return;
+  throw new HoldfastError('personal_data', undefined, {
+    fields: problems.map((problem) => ({ path: 'reason', problem })),
+  });
+}
