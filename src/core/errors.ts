@@ -142,7 +142,7 @@ export const ERROR_TABLE = {
   effects_frozen: refusal(
     'same',
     'sender',
-    'An offer of the case is open and its receiver has its own ledger: no effect starts until the offer closes.',
+    'An offer of the case is open and its receiver has its own ledger: no effect starts, and no fenced row is written, until the offer closes.',
   ),
   effect_in_flight: refusal('same', 'sender', 'An effect on the case is started and not yet settled.'),
   effect_duplicate: refusal('never', 'developer', 'An effect with this key exists on the case.'),

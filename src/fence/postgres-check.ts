@@ -20,7 +20,7 @@ interface FoundRelation {
   readonly unfenced: string[];
 }
 
-/** `holdfast.fence_mark` is only called where it exists: without the ledger's functions the table can still be looked at. */
+/** `holdfast.fence_mark` is only called where it is as it has to be: without the ledger's functions the table can still be looked at. */
 const TRIGGERS = (mark: string) => `
 SELECT part.oid::regclass::text AS relation,
   (SELECT coalesce(json_agg(json_build_object(
@@ -41,7 +41,7 @@ export async function checkPostgresFence(client: PostgresClient, input: FenceSpe
   const spec = checkSpec(input);
   await assertTable(client, spec);
   const problems = await checkFunctions(client);
-  const mark = problems.length === 0 ? MARK.replace('(oid)', '(t.oid)') : 'NULL';
+  const mark = problems.some(({ about }) => about === MARK) ? 'NULL' : MARK.replace('(oid)', '(t.oid)');
   const { rows } = await client.query(TRIGGERS(mark), [relationOf(spec)]);
   for (const found of rows as FoundRelation[]) problems.push(...checkRelation(found, triggerArguments(spec)));
   const { roleProblems, notes } = await checkRoles(client, spec);

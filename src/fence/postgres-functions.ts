@@ -24,7 +24,9 @@ const entryOf = (...parts: string[]) =>
 export const isPresented = (tenant: string, root: string, caseId: string) =>
   `pg_catalog.strpos(pg_catalog.current_setting(${settingOf(caseId)}, true) COLLATE "C", ${entryOf(tenant, root, caseId)}) > 0`;
 
-export const PRESENT_BODY = `
+const FIRST = { declare: '', column: '', look: '', verdict: '', hint: '' };
+
+const presentBody = ({ declare, column, look, verdict, hint } = FIRST) => `
 #variable_conflict use_variable
 DECLARE
   held record;
@@ -32,11 +34,11 @@ DECLARE
   presented text COLLATE "C" := coalesce(current_setting(setting, true), '');
   entry text COLLATE "C";
   state text;
-  problem text;
+  problem text;${declare}
 BEGIN
-  SELECT c.epoch, c.owner, c.status INTO held FROM holdfast.cases c
+  SELECT c.epoch, c.owner, c.status${column} INTO held FROM holdfast.cases c
     WHERE c.tenant = present.tenant AND c.root = present.root AND c.case_id = present.case_id
-    FOR SHARE;
+    FOR SHARE;${look}
   IF NOT FOUND THEN
     state := 'HF004'; problem := 'is not in this ledger';
   ELSIF EXISTS (SELECT FROM holdfast.quarantines q
@@ -49,7 +51,7 @@ BEGIN
   ELSIF present.writer IS DISTINCT FROM held.owner THEN
     state := 'HF003'; problem := 'has another owner';
   ELSIF held.status <> 'open' THEN
-    state := 'HF006'; problem := 'is closed';
+    state := 'HF006'; problem := 'is closed';${verdict}
   ELSE
     entry := ${entryOf('tenant', 'root', 'case_id')};
     IF strpos(presented, entry) = 0 THEN
@@ -67,10 +69,32 @@ BEGIN
       WHEN 'HF003' THEN 'Only the owner of the case writes.'
       WHEN 'HF004' THEN 'Open the case first; tenant, root and case id must be those of the ledger.'
       WHEN 'HF005' THEN 'An operator has to settle it.'
-      WHEN 'HF006' THEN 'A closed case takes no more writes.'
+      WHEN 'HF006' THEN 'A closed case takes no more writes.'${hint}
       ELSE 'Present the epoch under which the case is owned.' END;
 END
 `;
+
+/**
+ * As it is since `FENCE_FREEZE_SQL`. Offers are asked of separate kinds only, and in a statement of their own, after the lock: it sees
+ * an intent that the lock has waited for.
+ */
+export const PRESENT_BODY = presentBody({
+  declare: `
+  offered boolean;`,
+  column:
+    ', (SELECT k.separate FROM holdfast.kinds k WHERE k.tenant = c.tenant AND k.kind = c.kind) AS separate',
+  look: `
+  IF held.separate THEN
+    offered := EXISTS (SELECT FROM holdfast.offers o
+      WHERE o.tenant = present.tenant AND o.root = present.root AND o.case_id = present.case_id
+        AND o.state IN ('intended', 'offered', 'in_doubt'));
+  END IF;`,
+  verdict: `
+  ELSIF offered THEN
+    state := 'HF009'; problem := 'is offered to a receiver with a ledger of its own';`,
+  hint: `
+      WHEN 'HF009' THEN 'Its receiver may own it by now: write again once the offer has closed.'`,
+});
 
 export const REFUSE_BODY = `
 DECLARE
@@ -111,9 +135,11 @@ export const PRESENT = 'holdfast.present(text, text, text, bigint, text)';
 export const REFUSE = 'holdfast.refuse_unpresented()';
 export const MARK = 'holdfast.fence_mark(oid)';
 
+const PRESENT_HEAD = `FUNCTION holdfast.present(tenant text, root text, case_id text, epoch bigint, writer text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER ${PINNED}`;
+
 export const FENCE_FUNCTIONS_SQL = `
-CREATE FUNCTION holdfast.present(tenant text, root text, case_id text, epoch bigint, writer text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER ${PINNED} AS $holdfast$${PRESENT_BODY}$holdfast$;
+CREATE ${PRESENT_HEAD} AS $holdfast$${presentBody()}$holdfast$;
 REVOKE ALL ON FUNCTION ${PRESENT} FROM PUBLIC;
 
 CREATE FUNCTION ${REFUSE} RETURNS trigger
@@ -121,4 +147,13 @@ LANGUAGE plpgsql ${PINNED} AS $holdfast$${REFUSE_BODY}$holdfast$;
 
 CREATE FUNCTION holdfast.fence_mark(fence oid) RETURNS text
 LANGUAGE sql STABLE ${PINNED} AS $holdfast$${MARK_BODY}$holdfast$;
+`;
+
+/**
+ * `present` learns of offers to a receiver with a ledger of its own: from the intent until the offer closes the receiver may own the
+ * case, and this ledger would not know. Who may call it, and the fences that are there, stay as they are. A transaction with one
+ * snapshot for all its statements sees no intent that came after: the lock refuses it, since an intent writes the row of its case.
+ */
+export const FENCE_FREEZE_SQL = `
+CREATE OR REPLACE ${PRESENT_HEAD} AS $holdfast$${PRESENT_BODY}$holdfast$;
 `;

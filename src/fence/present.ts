@@ -21,13 +21,15 @@ export interface FenceToken {
 /**
  * Presents a case in the transaction that is open on a `pg` client: until it ends the case keeps its owner and epoch, and rows of the
  * case may be written to fenced tables. With `pg`'s pool, give the client that was checked out.
- * @throws case_unknown, epoch_stale, epoch_ahead, not_owner, case_closed, case_quarantined; whatever else the client throws
+ * @throws case_unknown, epoch_stale, epoch_ahead, not_owner, case_closed, case_quarantined; effects_frozen while the case is offered to
+ * a receiver with a ledger of its own; whatever else the client throws
  */
 export function present(tx: PostgresClient, presentation: Presentation): Promise<void>;
 /**
  * Judges a presentation in the ledger's SQLite file and returns what to bind to the token column; the fence judges it again in each
  * statement, so that a token that grew old is refused.
- * @throws case_unknown, epoch_stale, epoch_ahead, not_owner, case_closed, case_quarantined
+ * @throws case_unknown, epoch_stale, epoch_ahead, not_owner, case_closed, case_quarantined; effects_frozen while the case is offered to
+ * a receiver with a ledger of its own
  */
 export function present(tx: SqliteDatabase, presentation: Presentation): FenceToken;
 export function present(
@@ -64,6 +66,7 @@ interface Held {
   readonly owner: string;
   readonly status: string;
   readonly quarantined: number;
+  readonly frozen: number;
 }
 
 /** Prepared once for each handle: to prepare it costs as much as the write that it is for. */
@@ -74,7 +77,10 @@ function lookupIn(db: SqliteDatabase): ReturnType<SqliteDatabase['prepare']> {
   if (known !== undefined) return known;
   const made = db.prepare(
     `SELECT epoch, owner, status, EXISTS (SELECT 1 FROM quarantines q
-       WHERE q.tenant = c.tenant AND q.root = c.root AND q.case_id = c.case_id) AS quarantined
+       WHERE q.tenant = c.tenant AND q.root = c.root AND q.case_id = c.case_id) AS quarantined,
+       EXISTS (SELECT 1 FROM offers o WHERE o.tenant = c.tenant AND o.root = c.root AND o.case_id = c.case_id
+         AND o.state IN ('intended', 'offered', 'in_doubt') AND (SELECT json_extract(k.definition, '$.mode') FROM kinds k
+           WHERE k.tenant = o.tenant AND k.kind = o.kind) = 'separate') AS frozen
      FROM cases c WHERE tenant = ? AND root = ? AND case_id = ?`,
   );
   lookups.set(db, made);
@@ -94,6 +100,7 @@ function presentToSqlite(db: SqliteDatabase, { ref, epoch, writer }: Presentatio
   if (Number(held.epoch) !== epoch) throw refuse(epoch > held.epoch ? 'HF007' : 'HF002');
   if (held.owner !== writer) throw refuse('HF003');
   if (held.status !== 'open') throw refuse('HF006');
+  if (Number(held.frozen) === 1) throw refuse('HF009');
   const token = `${ref.caseId}:${epoch}:${writer}`;
   return { token, deletion: `delete ${token}` };
 }

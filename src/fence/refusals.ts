@@ -13,9 +13,10 @@ export const FENCE_REFUSALS = {
   HF006: 'case_closed',
   HF007: 'epoch_ahead',
   HF008: 'usage',
+  HF009: 'effects_frozen',
 } as const satisfies Record<string, ErrorCode>;
 
-/** HF001 not presented, HF002 stale epoch, HF003 not the owner, HF004 unknown case, HF005 quarantined, HF006 closed, HF007 epoch ahead, HF008 a statement that no fence lets through. */
+/** HF001 not presented, HF002 stale epoch, HF003 not the owner, HF004 unknown case, HF005 quarantined, HF006 closed, HF007 epoch ahead, HF008 a statement that no fence lets through, HF009 offered to a receiver with a ledger of its own. */
 export type FenceState = keyof typeof FENCE_REFUSALS;
 
 export function isFenceState(state: unknown): state is FenceState {

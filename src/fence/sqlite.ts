@@ -119,8 +119,11 @@ function guard(
     `${name}.tenant = ${text(spec.tenant)} AND ${name}.root = ${text(spec.root)} AND ${name}.case_id = ${caseId}`;
   const held = `FROM cases AS c WHERE ${place('c')}`;
   const quarantined = `EXISTS (SELECT 1 FROM quarantines AS q WHERE ${place('q')})`;
+  // From the intent until the offer closes, a receiver with a ledger of its own may own the case, and this ledger would not know.
+  const mode = `SELECT json_extract(k.definition, '$.mode') FROM kinds AS k WHERE k.tenant = o.tenant AND k.kind = o.kind`;
+  const frozen = `EXISTS (SELECT 1 FROM offers AS o WHERE ${place('o')} AND o.state IN ('intended', 'offered', 'in_doubt') AND (${mode}) = 'separate')`;
   const isOwner = `c.case_id || ':' || c.epoch || ':' || c.owner = (${presented})`;
-  const passes = `EXISTS (SELECT 1 ${held} AND c.status = 'open' AND ${isOwner}) AND NOT ${quarantined}`;
+  const passes = `EXISTS (SELECT 1 ${held} AND c.status = 'open' AND ${isOwner}) AND NOT ${quarantined} AND NOT ${frozen}`;
   const epoch = `CAST(substr((${presented}), length(${caseId}) + 2) AS INTEGER)`;
   const isForCase = `substr((${presented}), 1, length(${caseId}) + 1) = ${caseId} || ':'`;
   const refuse = (state: string, problem: string, where: string) =>
@@ -139,6 +142,7 @@ ${[
   refuse('HF002', 'the case has a newer epoch', `EXISTS (SELECT 1 ${held} AND ${epoch} < c.epoch)`),
   refuse('HF003', 'the case has another owner', `NOT EXISTS (SELECT 1 ${held} AND ${isOwner})`),
   refuse('HF006', 'the case is closed', `EXISTS (SELECT 1 ${held} AND c.status <> 'open')`),
+  refuse('HF009', 'the case is offered to a receiver with a ledger of its own', frozen),
   ...forbidden.map(([condition, problem]) => refuse('HF008', problem, condition)),
 ].join('\n')}`;
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { acceptance, BILLING, offered, TRIAGE } from '../storage/suite/fixtures.js';
-import { openPostgresWorld, type PostgresWorld, presentSql } from './support.js';
+import { openPostgresWorld, type PostgresWorld, presentSql, untilWaiting } from './support.js';
 
 let world: PostgresWorld;
 let late: pg.Client;
@@ -29,24 +29,11 @@ const insert = (id: number) =>
 const seen = async () =>
   (await world.admin.query('SELECT seen, count(*)::int AS n FROM invoices GROUP BY seen')).rows;
 
-/** Waits until a statement of this text waits for a lock. */
-async function untilWaiting(text: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    const { rows } = await watcher.query(
-      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
-      [`%${text}%`],
-    );
-    if (rows.length > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error(`nothing waits: ${text}`);
-}
-
 describe('a late owner that races the acceptance, in PostgreSQL', () => {
   it('[R-073][R-075] lets it wait for a transaction that has presented', async () => {
     await late.query(`BEGIN; ${OLD}`);
     const accepting = accept();
-    await untilWaiting('holdfast.commit');
+    await untilWaiting(watcher, 'holdfast.commit');
     await late.query(insert(1));
     await late.query('COMMIT');
     expect(await accepting).toMatchObject({ outcome: 'accepted' });
@@ -63,7 +50,7 @@ describe('a late owner that races the acceptance, in PostgreSQL', () => {
       () => 'presented',
       ({ code }) => code,
     );
-    await untilWaiting('holdfast.present');
+    await untilWaiting(watcher, 'holdfast.present');
     await world.admin.query('COMMIT');
     expect(await presenting).toBe('HF002');
   });

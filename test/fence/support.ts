@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { type FenceSpec, postgresFences } from '../../src/fence/index.js';
-import type { LedgerStore } from '../../src/ledger/index.js';
+import type { LedgerStore, OfferRow } from '../../src/ledger/index.js';
 import { openPostgresLedger } from '../../src/storage/index.js';
 import { createTestDatabase } from '../postgres/database.js';
-import { KIND, openCase, ref, TestClock } from '../storage/suite/fixtures.js';
+import { intend, KIND, openCase, ref, TestClock, TRIAGE } from '../storage/suite/fixtures.js';
+import { SEPARATE, WITHDRAWN } from '../storage/suite/parties.js';
 
 export const SPEC: FenceSpec = {
   table: 'invoices',
@@ -21,8 +22,8 @@ export interface PostgresWorld {
   /** May write to the user's tables and present, and may not read the ledger. */
   readonly role: string;
   readonly url: string;
-  /** Another connection of plain `pg`, as that role or as the owner. */
-  connect(as?: 'role' | 'owner'): Promise<pg.Client>;
+  /** Another connection of plain `pg`, as that role or as the owner; to another database of the server where it is given. */
+  connect(as?: 'role' | 'owner', to?: string): Promise<pg.Client>;
   /** Empties the ledger and the table of invoices, and opens CASE-1 and CASE-2, owned by triage at epoch 3. */
   reset(): Promise<void>;
   close(): Promise<void>;
@@ -36,8 +37,8 @@ export async function openPostgresWorld(): Promise<PostgresWorld> {
   await ledger.putKind('acme', KIND);
   const role = `app_${randomBytes(6).toString('hex')}`;
   const clients: pg.Client[] = [];
-  const connect = async (as: 'role' | 'owner' = 'role'): Promise<pg.Client> => {
-    const url = new URL(database.url);
+  const connect = async (as: 'role' | 'owner' = 'role', to = database.url): Promise<pg.Client> => {
+    const url = new URL(to);
     if (as === 'role') Object.assign(url, { username: role, password: 'secret' });
     const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 10_000 });
     client.on('error', () => {});
@@ -78,4 +79,36 @@ export async function openPostgresWorld(): Promise<PostgresWorld> {
 /** The statement by which a plain client presents. */
 export function presentSql(epoch: number, writer: string, caseId = 'CASE-1'): string {
   return `SELECT holdfast.present('acme', '${ref().root}', '${caseId}', ${epoch}, '${writer}')`;
+}
+
+/** Waits until a statement of this text waits for a lock. */
+export async function untilWaiting(watcher: pg.Client, text: string): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const { rows } = await watcher.query(
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
+      [`%${text}%`],
+    );
+    if (rows.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`nothing waits: ${text}`);
+}
+
+/** A case of triage's at epoch 3 which goes, where it goes, to a receiver with a ledger of its own. */
+export const ACROSS = ref('CASE-ACROSS');
+
+export async function openAcross(ledger: LedgerStore): Promise<void> {
+  await ledger.putKind('acme', SEPARATE);
+  await ledger.openCase({ ref: ACROSS, kind: SEPARATE.kind, owner: TRIAGE, epoch: 3, actor: TRIAGE });
+}
+
+/** The intent of its owner to hand it over. */
+export function intendAcross(ledger: LedgerStore, clock: TestClock, attempt = 1): Promise<OfferRow> {
+  return ledger.intendOffer(intend(clock, { ref: ACROSS, effects: [], attempt }));
+}
+
+/** What the receiver's tombstone does to the offer. */
+export function closeAcross(ledger: LedgerStore, { key }: OfferRow): Promise<OfferRow> {
+  const tombstone = { verdict: 'tombstone', code: 'withdrawn', digest: null } as const;
+  return ledger.closeOffer({ key, ...tombstone, answer: WITHDRAWN, expired: false });
 }

@@ -87,6 +87,7 @@ describe('the state of a ledger', () => {
     expect(extra.map((one) => `${one.table_name}.${one.column_name}`).sort()).toEqual([
       'audit.commit_id',
       'kinds.revision',
+      'kinds.separate',
       'push_configs.holder',
     ]);
     const tableNames = new Set(found.map(({ table_name }) => table_name));

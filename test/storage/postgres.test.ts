@@ -318,6 +318,7 @@ describe('the schema', () => {
       [4, 'separate', '86d669f7439a5087d0dc0c92eed42a6a723662e34398ffbbe30c49a1ff0998f9'],
       [5, 'push', '5eab3975672bfae14cffef3d6a82e17cf926262207de546b311dfe42e741f2ee'],
       [6, 'recovery', '1d06ab0cb788f8adc73674af9db4a2f620df10447b1ada6e414e73722d525076'],
+      [7, 'frozen', 'cff2184d6c0cf589a68a1b2ac795021c6a59ae71950e97b5537d7ef9f8018424'],
     ]);
   });
 });

@@ -115,6 +115,9 @@ export function commandOf<T>({ ruling, slice, at, byKind, acceptBy }: Judged<T>,
   for (const list of lists.filter(([name]) => name === 'move_case').slice(0, -1)) list[0] = 'pass_case';
   if (audit === null) return { head: {}, lists, changes, newHead: null };
   const ref = ofRef(audit.ref);
+  const freezes =
+    slice.kind?.mode === 'separate' ? changes.filter((change) => change.do === 'add_offer') : [];
+  for (const { guard } of freezes) lists.push(['freeze_case', ofGuard(guard)]);
   let newHead = slice.head;
   for (const fact of audit.facts) {
     const { entry, bytes } = chain(newHead, fact, audit.ref, at);
@@ -128,7 +131,9 @@ export function commandOf<T>({ ruling, slice, at, byKind, acceptBy }: Judged<T>,
     seq: slice.head?.seq ?? 0,
     hash: slice.head?.hash ?? '',
     commit_id: commitId,
-    moves: changes.some((change) => change.do === 'move_case' || change.do === 'close_case'),
+    // Whoever has presented the case to a fence is waited for: also before it is frozen.
+    moves:
+      freezes.length > 0 || changes.some((change) => change.do === 'move_case' || change.do === 'close_case'),
     ...(acceptBy === undefined ? {} : { accept_by: acceptBy }),
     ...(byKind && slice.kind !== null ? { kind: slice.kind.name, revision: slice.kind.revision } : {}),
   };

@@ -72,7 +72,11 @@ const idOf = (key: AcceptanceKey) => JSON.stringify(attemptKey(key));
  */
 export class Slice {
   readonly ref: CaseRef | undefined;
-  readonly kind: { readonly name: string; readonly revision: number } | null;
+  readonly kind: {
+    readonly name: string;
+    readonly mode: KindDefinition['mode'];
+    readonly revision: number;
+  } | null;
   head: ChainHead | null;
   readonly #state = emptyState();
   /** Attempts that were looked up, with the last one under their handoff id. */
@@ -91,7 +95,10 @@ export class Slice {
     this.head = row.seq === null || row.hash === null ? null : { seq: row.seq, hash: row.hash };
     this.#task = scope.taskId;
     const kind: KindDefinition | null = row.definition === null ? null : JSON.parse(row.definition);
-    this.kind = kind === null || row.revision === null ? null : { name: kind.kind, revision: row.revision };
+    this.kind =
+      kind === null || row.revision === null
+        ? null
+        : { name: kind.kind, mode: kind.mode, revision: row.revision };
     if (kind !== null) tables.kinds.put({ tenant: scope.tenant, kind }, scope.tenant, kind.kind);
     if (row.case !== null && scope.ref !== undefined)
       tables.cases.put(toCase(row.case), ...refKey(scope.ref));
