@@ -96,12 +96,7 @@ function acceptedResult(offer: OfferRow, part: ReceiptPart): HandOffResult {
 
 /** @throws receipt_invalid, peer_key_mismatch, peer_unreachable: nothing is kept */
 async function keepReceipt(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {
-  const peer = options.peers.find(offer.toAgent);
-  if (!peer) throw new HoldfastError('peer_unknown', `The peer ${offer.toAgent} is not configured.`);
-  const { claims, key } = await verifyReceipt(part.receipt, peer, options.keys);
-  checkClaims(claims, offer);
-  if (part.epoch !== claims.new_epoch)
-    throw new HoldfastError('receipt_invalid', 'The answer names another epoch.');
+  const key = await verifyPart(part, offer.toAgent, claimsFor(offer), options);
   faultPoint('S6.before_commit');
   const kept = await options.ledger.recordReceipt({
     key: offer.key,
@@ -126,9 +121,35 @@ async function tryToKeep(offer: OfferRow, part: ReceiptPart, options: ConcludeOp
   }
 }
 
+/**
+ * Verifies the receipt of an acceptance and that it is about what is expected; answers the key that verified it.
+ * @throws receipt_invalid, peer_key_mismatch, peer_unreachable, peer_unknown
+ */
+export async function verifyPart(
+  part: ReceiptPart,
+  by: string,
+  expected: Partial<ReceiptClaims>,
+  options: Pick<ConcludeOptions, 'peers' | 'keys'>,
+): Promise<object> {
+  const peer = options.peers.find(by);
+  if (!peer) throw new HoldfastError('peer_unknown', `The peer ${by} is not configured.`);
+  const { claims, key } = await verifyReceipt(part.receipt, peer, options.keys);
+  const wrong = Object.entries(expected).filter(
+    ([name, value]) => claims[name as keyof ReceiptClaims] !== value,
+  );
+  if (wrong.length > 0) {
+    throw new HoldfastError('receipt_invalid', 'The receipt is about another offer.', {
+      fields: wrong.map(([path]) => ({ path, problem: 'is not that of the offer' })),
+    });
+  }
+  if (part.epoch !== claims.new_epoch)
+    throw new HoldfastError('receipt_invalid', 'The answer names another epoch.');
+  return key;
+}
+
 /** A receipt must be about exactly this offer: a good signature over something else releases nothing. */
-function checkClaims(claims: ReceiptClaims, offer: OfferRow): void {
-  const expected = {
+export function claimsFor(offer: OfferRow): Partial<ReceiptClaims> {
+  return {
     iss: offer.toAgent,
     root: offer.ref.root,
     case_id: offer.ref.caseId,
@@ -140,12 +161,4 @@ function checkClaims(claims: ReceiptClaims, offer: OfferRow): void {
     new_epoch: offer.epoch + 1,
     digest: offer.digest,
   };
-  const wrong = Object.entries(expected).filter(
-    ([name, value]) => claims[name as keyof ReceiptClaims] !== value,
-  );
-  if (wrong.length > 0) {
-    throw new HoldfastError('receipt_invalid', 'The receipt is about another offer.', {
-      fields: wrong.map(([path]) => ({ path, problem: 'is not that of the offer' })),
-    });
-  }
 }

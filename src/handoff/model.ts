@@ -98,6 +98,45 @@ export interface ResolveEffectInput extends ResolutionInput {
   readonly outcome?: string;
 }
 
+/** What a receiver is asked about: one attempt, or all attempts of this agent on a case. */
+export type QueryInput = {
+  /** URL of the receiver. */
+  readonly to: string;
+  /** URL of the node that opened the case. */
+  readonly root: string;
+} & ({ readonly handoffId: string; readonly attempt: number } | { readonly caseId: string });
+
+/** One decision as the receiver has stored it. An acceptance is here only if its receipt was verified. */
+export type PeerDecision = {
+  readonly handoffId: string;
+  readonly attempt: number;
+  readonly decidedAt: string;
+} & (
+  | {
+      readonly verdict: 'accepted';
+      readonly epoch: number;
+      readonly workItem: string;
+      readonly receipt: string;
+    }
+  | {
+      readonly verdict: 'rejected' | 'withdrawn';
+      readonly code: string;
+      readonly reason: string;
+      readonly fields: readonly FieldError[];
+      readonly retryable: boolean;
+      readonly hint: string | null;
+    }
+);
+
+/** `none`: no decision is stored now, which settles nothing. `deciding`: the offer is being judged at this moment. */
+export interface QueryResult {
+  readonly state: 'decided' | 'deciding' | 'none';
+  /** Newest first. */
+  readonly decisions: readonly PeerDecision[];
+  /** Whether there are older ones than these. */
+  readonly more: boolean;
+}
+
 /** All that a former owner can tell a customer. */
 export interface StatusPointer {
   readonly case_id: string;

@@ -2,6 +2,7 @@ import {
   type Clock,
   ERROR_TABLE,
   HoldfastError,
+  inTime,
   isErrorCode,
   isHoldfastError,
   type Limits,
@@ -27,10 +28,7 @@ import {
 import { judgeContent, judgeStanding, type OfferInHand } from './judge.js';
 import { Lanes } from './lanes.js';
 import type { ReceivedContract } from './model.js';
-import type { OfferReceiver } from './port.js';
-
-/** What a timer can wait at most. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+import type { Receiver } from './port.js';
 
 export interface ReceiverOptions {
   readonly identity: NodeIdentity;
@@ -52,7 +50,7 @@ export interface ReceiverOptions {
  * ownership is compared again inside the acceptance transaction. A verdict is stored before it is answered. Whatever is thrown
  * decided nothing and leaves the offer open.
  */
-export function createReceiver(options: ReceiverOptions): OfferReceiver {
+export function createReceiver(options: ReceiverOptions): Receiver {
   const { identity, ledger, clock, logger } = options;
   const lanes = new Lanes();
 
@@ -99,19 +97,9 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
   }
 
   /** A check that never comes back must not hold its offer, and every resend of it, for longer than it could be accepted. */
-  async function beforeItExpires<T>({ envelope }: OfferInHand, verdict: Promise<T>): Promise<T> {
+  function beforeItExpires<T>({ envelope }: OfferInHand, verdict: Promise<T>): Promise<T> {
     const leftMs = Date.parse(envelope.accept_by) - clock.now().getTime();
-    if (leftMs > MAX_TIMER_MS) return verdict;
-    let timer: NodeJS.Timeout | undefined;
-    const expired = new Promise<never>((_, refuseIt) => {
-      timer = setTimeout(() => refuseIt(new HoldfastError('offer_expired')), leftMs);
-      timer.unref();
-    });
-    try {
-      return await Promise.race([verdict, expired]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return inTime(leftMs, verdict, () => new HoldfastError('offer_expired'));
   }
 
   async function accept(
@@ -267,7 +255,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     return JSON.parse(task.task);
   }
 
-  return { receive };
+  return { receive, isDeciding: (key) => lanes.has(keyText(key)) };
 }
 
 /**
