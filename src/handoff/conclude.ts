@@ -4,6 +4,7 @@ import {
   parseRejectionPart,
   type ReceiptClaims,
   type ReceiptPart,
+  type RejectionPart,
 } from '../envelope/index.js';
 import { faultPoint } from '../faults/index.js';
 import type { LedgerStore, OfferRow } from '../ledger/index.js';
@@ -38,15 +39,15 @@ export async function concludeFromLedger(
       return { state: offer.state, offer };
     case 'accepted': {
       const decision = await ledger.findDecision(offer.key);
+      // Where another ledger decided, the receipt is all that came from there, and it was verified before.
+      if (decision?.taskId === null) return acceptedResult(offer, null);
       const part = parseReceiptPart(JSON.parse(decision?.answer ?? 'null'));
       const kept = offer.receipt === null ? await tryToKeep(offer, part, options) : offer;
-      return acceptedResult(kept, part);
+      return acceptedResult(kept, part.work_item);
     }
     case 'rejected': {
       const decision = await ledger.findDecision(offer.key);
-      const part = parseRejectionPart(JSON.parse(decision?.answer ?? 'null'));
-      const { code, reason, fields, retryable, hint } = part;
-      return { state: 'rejected', offer, code, reason, fields, retryable, hint: hint ?? null };
+      return rejectedResult(offer, parseRejectionPart(JSON.parse(decision?.answer ?? 'null')));
     }
   }
 }
@@ -65,16 +66,14 @@ export async function concludeFromTask(
   const { ledger } = options;
   if (task.status.state === 'TASK_STATE_COMPLETED') {
     const part = parseReceiptPart(answerPart(task, RECEIPT_MEDIA_TYPE));
-    return acceptedResult(await keepReceipt(offer, part, options), part);
+    return acceptedResult(await keepReceipt(offer, part, options), part.work_item);
   }
   if (task.status.state === 'TASK_STATE_REJECTED') {
     const part = parseRejectionPart(answerPart(task, REJECTION_MEDIA_TYPE));
     if (!part.final) {
       // It closes nothing at the receiver, and these bytes will never be read otherwise: take the offer back.
       const closed = await withdraw(offer.key, part.code);
-      if (closed.state === 'accepted') return closed;
-      const { code, reason, fields, retryable, hint } = part;
-      return { state: 'rejected', offer: closed.offer, code, reason, fields, retryable, hint: hint ?? null };
+      return closed.state === 'accepted' ? closed : rejectedResult(closed.offer, part);
     }
     const current = await ledger.getOffer(offer.key);
     const decided = current && (await concludeFromLedger(current, options));
@@ -84,14 +83,22 @@ export async function concludeFromTask(
       'The receiver says that it stored a rejection, and the shared ledger has none.',
     );
   }
-  throw new HoldfastError(
-    'peer_error',
-    `The receiver answered an offer with a task in ${task.status.state}.`,
-  );
+  throw undecidedTask(task);
 }
 
-function acceptedResult(offer: OfferRow, part: ReceiptPart): HandOffResult {
-  return { state: 'accepted', offer, owner: offer.toAgent, epoch: part.epoch, workItem: part.work_item };
+export function undecidedTask({ status }: Task): HoldfastError {
+  return new HoldfastError('peer_error', `The receiver answered an offer with a task in ${status.state}.`);
+}
+
+export function acceptedResult(offer: OfferRow, workItem: string | null): HandOffResult {
+  return { state: 'accepted', offer, owner: offer.toAgent, epoch: offer.epoch + 1, workItem };
+}
+
+export function rejectedResult(
+  offer: OfferRow,
+  { code, reason, fields, retryable, hint }: RejectionPart,
+): HandOffResult {
+  return { state: 'rejected', offer, code, reason, fields, retryable, hint: hint ?? null };
 }
 
 /** @throws receipt_invalid, peer_key_mismatch, peer_unreachable: nothing is kept */

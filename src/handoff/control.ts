@@ -31,7 +31,7 @@ import type { ControlReceiver, Receiver } from './port.js';
 export interface ControlOptions {
   readonly ledger: Pick<
     LedgerStore,
-    'findDecision' | 'listDecisions' | 'getOffer' | 'voidOffer' | 'withdraw'
+    'findDecision' | 'listDecisions' | 'getOffer' | 'getKind' | 'voidOffer' | 'withdraw'
   >;
   readonly peers: PeerDirectory;
   readonly receiver: Pick<Receiver, 'isDeciding'>;
@@ -86,9 +86,11 @@ export function createControl({ ledger, peers, receiver, logger }: ControlOption
     const answer = JSON.stringify(rejectionPart(rejection, { key, ref }, true));
     // In a shared ledger the sender's own offer may stand here; one that speaks plain HTTP has written none.
     const offer = await ledger.getOffer(key);
-    const result = offer
-      ? await ledger.voidOffer({ key, writer: key.sender, reason: 'by-message', expired: false, answer })
-      : await ledger.withdraw({ key, ref, answer, principal });
+    const kind = offer && (await ledger.getKind(tenant, offer.kind));
+    const result =
+      kind?.mode === 'shared'
+        ? await ledger.voidOffer({ key, writer: key.sender, reason: 'by-message', expired: false, answer })
+        : await ledger.withdraw({ key, ref, answer, principal });
     if (result.outcome === 'conflict') throw new HoldfastError('internal');
     const { handoffId, attempt } = key;
     if (result.outcome === 'stored') logger.info({ handoff: handoffId, attempt }, 'handoff withdrawn');

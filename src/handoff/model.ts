@@ -21,7 +21,8 @@ export interface HandOffInput {
 }
 
 /**
- * `open`: not decided as far as we know. The sender is still the owner; `resend` delivers the identical bytes, a restart does so too.
+ * `open`: not decided as far as we know. The sender is still the owner; `resend` delivers the identical bytes, a restart does so too. If
+ * `offer.state` is `in_doubt`, it was to be withdrawn and its receiver did not answer; it is asked on until it does.
  */
 export type HandOffResult =
   | {
@@ -29,7 +30,8 @@ export type HandOffResult =
       readonly offer: OfferRow;
       readonly owner: string;
       readonly epoch: number;
-      readonly workItem: string;
+      /** Null where the receiver has a ledger of its own, and this one holds only the receipt. */
+      readonly workItem: string | null;
     }
   | {
       readonly state: 'rejected';

@@ -126,6 +126,7 @@ describe('the time limit of a control message', () => {
         findDecision: (key) => ledger.findDecision(key),
         listDecisions: (...args) => ledger.listDecisions(...args),
         getOffer: (key) => ledger.getOffer(key),
+        getKind: (...args) => ledger.getKind(...args),
         voidOffer: (command) => ledger.voidOffer(command),
         withdraw: async (command) => {
           await stored;

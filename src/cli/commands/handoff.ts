@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { HoldfastError, normalizeAgentUrl } from '../../core/index.js';
+import type { HandOffResult } from '../../handoff/index.js';
 import type { OfferRow } from '../../ledger/index.js';
 import { type Holdfast, parseDuration } from '../../node/index.js';
 import { findCase, ROOT_OPTION } from '../cases.js';
 import { PRIVACY_OPTIONS, parseArtifact, readEvidenceFile, storeEvidenceFile } from '../evidence.js';
-import { EXIT } from '../exit-codes.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
 import { readCaseFile } from '../files.js';
 import { describeOffer, reportOf, tooLate, withoutMessage } from '../handoff-report.js';
 import { findOffer } from '../offers.js';
@@ -70,7 +71,7 @@ export function addHandoff(program: Command, session: Session): void {
       return {
         ...report,
         text: late ?? report.text,
-        exit: result.state === 'withdrawn' ? EXIT.ok : EXIT.refused,
+        exit: voidedExit(result.state),
       };
     },
   ).option('--reason <text>', 'why, for the audit');
@@ -168,6 +169,11 @@ function addSend(commands: Command, session: Session): void {
         return reportOf(result);
       }),
     );
+}
+
+function voidedExit(state: HandOffResult['state']): ExitCode {
+  if (state === 'withdrawn') return EXIT.ok;
+  return state === 'open' ? EXIT.undecided : EXIT.refused;
 }
 
 type OfferAction = (holdfast: Holdfast, offer: OfferRow, options: OneOffer) => Promise<Result>;
