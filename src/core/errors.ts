@@ -79,6 +79,16 @@ export const ERROR_TABLE = {
   not_owner: rejection('never', 'sender', 'The writer or sender is not the owner of the case.'),
   epoch_stale: rejection('never', 'sender', 'The epoch presented is older than the current one.'),
   epoch_ahead: rejection('changed', 'sender', 'The epoch presented is newer than the current one.'),
+  provenance_unknown: rejection(
+    'never',
+    'operator',
+    'A receipt of the provenance is of an agent that is not configured here.',
+  ),
+  provenance_invalid: rejection(
+    'changed',
+    'sender',
+    'A receipt of the provenance does not verify, or is of another case.',
+  ),
   offer_expired: rejection('changed', 'sender', 'The offer arrived past its accept_by.'),
   offer_closed: rejection('changed', 'sender', 'The offer is not the open offer of the case in the ledger.'),
   case_changed: rejection('changed', 'sender', 'An effect was started after the offer was made.'),

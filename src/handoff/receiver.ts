@@ -11,12 +11,18 @@ import {
   sha256Hex,
   toUtc,
 } from '../core/index.js';
-import { type EnvelopeRegistry, readOffer, readOfferKey } from '../envelope/index.js';
+import { type EnvelopeRegistry, type HandoffEnvelope, readOffer, readOfferKey } from '../envelope/index.js';
 import type { EvidenceDownloader, EvidenceStore } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { DecisionRow, DecisionTask, LedgerStore, WorkItem } from '../ledger/index.js';
+import type {
+  DecisionRow,
+  DecisionTask,
+  LedgerStore,
+  SeparateAcceptance,
+  WorkItem,
+} from '../ledger/index.js';
 import type { Message, Task } from '../protocol/index.js';
-import type { NodeIdentity, PeerDirectory, Principal } from '../trust/index.js';
+import type { NodeIdentity, PeerDirectory, PeerKeySource, Principal } from '../trust/index.js';
 import {
   ContractRefusal,
   type Delivery,
@@ -25,7 +31,7 @@ import {
   type Rejection,
   rejectionPart,
 } from './answers.js';
-import { judgeContent, judgeStanding, type OfferInHand } from './judge.js';
+import { judgeContent, judgePermission, judgeStanding, type OfferInHand, type Standing } from './judge.js';
 import { Lanes } from './lanes.js';
 import type { ReceivedContract } from './model.js';
 import type { Receiver } from './port.js';
@@ -34,6 +40,7 @@ export interface ReceiverOptions {
   readonly identity: NodeIdentity;
   readonly ledger: LedgerStore;
   readonly peers: PeerDirectory;
+  readonly keys: PeerKeySource;
   readonly envelopes: EnvelopeRegistry;
   readonly evidence: { readonly store: EvidenceStore; readonly downloader: EvidenceDownloader };
   readonly limits: Limits;
@@ -86,11 +93,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       if (offer.envelope.from_agent !== offer.principal.agent) throw new HoldfastError('peer_mismatch');
       const found = await ledger.offerStanding(offer.key, offer.ref, offer.envelope.kind);
       if (found.decision) return await answerStored(offer, found.decision);
-      const standing = judgeStanding(offer, found, options);
+      const permitted = judgePermission(offer, found, options);
+      const standing = await judgeStanding(offer, found, permitted, options);
       faultPoint('R1.after_standing');
       const content = await beforeItExpires(offer, judgeContent(offer, standing, options));
       faultPoint('R2.after_checks');
-      return await accept(offer, content, found.incarnation);
+      return await accept(offer, standing, content, found.incarnation);
     } catch (error) {
       return refuse(offer, toRejection(error));
     }
@@ -104,6 +112,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
   async function accept(
     offer: OfferInHand,
+    standing: Standing,
     content: Awaited<ReturnType<typeof judgeContent>>,
     incarnation: string,
   ): Promise<Task> {
@@ -155,6 +164,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       task,
       principal: offer.principal,
       loggable: content.loggable,
+      ...(standing.kind.mode === 'separate' ? { separate: broughtBy(envelope, standing, receipt) } : {}),
     });
     switch (result.outcome) {
       case 'accepted':
@@ -172,6 +182,25 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       case 'conflict':
         return conflict(offer);
     }
+  }
+
+  /** What an envelope from another ledger brings into this one. */
+  function broughtBy(
+    { effects }: HandoffEnvelope,
+    { provenance }: Standing,
+    receipt: string,
+  ): SeparateAcceptance {
+    return {
+      provenance,
+      effects: effects.map(({ key, status, operation, amount = null }) => ({
+        key,
+        operation,
+        amount,
+        state: status,
+      })),
+      receipt,
+      receiptKey: JSON.stringify(identity.publicKey),
+    };
   }
 
   /** Stores the rejection, then answers it; a decision that stands already is the answer instead. */

@@ -160,6 +160,7 @@ export async function createWorld(
     identity: identities.billing,
     ledger,
     peers: peersOfBilling,
+    keys,
     envelopes,
     evidence: { store: stores.billing, downloader },
     limits: DEFAULT_LIMITS,

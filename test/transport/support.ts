@@ -42,6 +42,7 @@ export function identityOf(url: string): NodeIdentity {
   return {
     url,
     thumbprint: 'none',
+    publicKey: {},
     nextThumbprint: null,
     retired: [],
     jwks: () => ({ keys: [] }),
