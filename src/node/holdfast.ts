@@ -186,7 +186,7 @@ export interface Holdfast {
   handOff(input: HandOffInput): Promise<HandOffResult>;
   /** Delivers the identical bytes of an open offer again, or says how it was decided. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
-  /** Closes an open offer; a late arrival is then refused. @throws offer_unknown */
+  /** Closes an open offer; a late arrival is then refused. Where a receiver with a ledger of its own does not answer, it stays `open`, in doubt. @throws offer_unknown */
   voidOffer(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
   /**
    * Asks a receiver what it has decided about one of this agent's attempts, or about all on a case; `root` is this agent where absent.

@@ -159,6 +159,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     identity,
     ledger,
     peers,
+    keys,
     envelopes,
     evidence: { store, downloader: createEvidenceDownloader(guarded, authorizationFor(identity, peers)) },
     limits,
