@@ -105,13 +105,33 @@ export function rejectedResult(
 async function keepReceipt(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {
   const key = await verifyPart(part, offer.toAgent, claimsFor(offer), options);
   faultPoint('S6.before_commit');
-  const kept = await options.ledger.recordReceipt({
-    key: offer.key,
-    receipt: part.receipt,
-    receiptKey: JSON.stringify(key),
+  const receiptKey = JSON.stringify(key);
+  try {
+    const kept = await options.ledger.recordReceipt({ key: offer.key, receipt: part.receipt, receiptKey });
+    faultPoint('S6.after_commit');
+    return kept;
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== 'offer_decided') throw error;
+    throw await contradicted(offer, options);
+  }
+}
+
+/**
+ * The receiver has signed for a case that this ledger does not hold for accepted: it lost that, or the receiver decides in another ledger,
+ * where the kind is configured as `separate`. Two may own the case, so that nobody here goes on with it.
+ */
+async function contradicted(
+  { key, ref, toAgent, epoch, digest, state }: OfferRow,
+  { ledger }: ConcludeOptions,
+): Promise<HoldfastError> {
+  const { handoffId, attempt } = key;
+  await ledger.quarantine({
+    ref,
+    reason: 'receipt_contradicted',
+    witnessed: { handoffId, attempt, toAgent, epoch: epoch + 1, digest },
+    found: { epoch, attempt, offer: state },
   });
-  faultPoint('S6.after_commit');
-  return kept;
+  return new HoldfastError('case_quarantined');
 }
 
 async function tryToKeep(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {
