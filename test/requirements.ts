@@ -155,6 +155,18 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     where: ['sender', 'receiver'],
     what: 'Synchronous acceptance: a blocking send is answered with the decision',
   },
+  'R-095': {
+    where: ['receiver', 'ledger', 'wire'],
+    what: 'An attempt is closed before the case goes elsewhere, so that its late acceptance loses',
+  },
+  'R-096': {
+    where: ['sender', 'receiver', 'wire'],
+    what: 'Time that has passed settles nothing: what came of it is unknown',
+  },
+  'R-099': {
+    where: ['receiver', 'ledger', 'wire'],
+    what: 'A withdrawal that comes after the decision changes nothing',
+  },
 
   // Acceptance
   'R-098': {

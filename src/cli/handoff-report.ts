@@ -27,7 +27,7 @@ function sentenceOf(result: HandOffResult): string {
   const name = `${result.offer.key.handoffId}, attempt ${result.offer.key.attempt}`;
   switch (result.state) {
     case 'accepted':
-      return `Accepted: ${result.owner} owns ${result.offer.ref.caseId} at epoch ${result.epoch} (${name}; work item ${result.workItem}).`;
+      return `Accepted: ${result.owner} owns ${result.offer.ref.caseId} at epoch ${result.epoch} (${name}${result.workItem === null ? '' : `; work item ${result.workItem}`}).`;
     case 'rejected': {
       const fields = result.fields.map(({ path, problem }) => `\n  ${path} ${problem}`).join('');
       const next = result.retryable ? '\nCorrect it and send again: that is the next attempt.' : '';
@@ -35,6 +35,9 @@ function sentenceOf(result: HandOffResult): string {
       return `Rejected (${name}): ${result.reason} [${result.code}]${fields}${hint}\nThe case stays with its owner at epoch ${result.offer.epoch}.${next}`;
     }
     case 'open':
+      if (result.offer.state === 'in_doubt') {
+        return `In doubt (${name}): the receiver did not answer the withdrawal: ${result.reason} [${result.problem}]\nNobody knows yet whether it owns the case. It is asked until it answers; \`holdfast handoff void ${result.offer.key.handoffId}\` asks now.`;
+      }
       return `Not decided (${name}): ${result.reason} [${result.problem}]\nThe offer stays open. \`holdfast handoff resend ${result.offer.key.handoffId}\` delivers the same bytes again.`;
     case 'withdrawn':
     case 'expired':

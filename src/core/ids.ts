@@ -32,6 +32,11 @@ export function handoffIdOf(caseId: string, epoch: number): string {
   return `${caseId}:${epoch + 1}`;
 }
 
+/** The case that a handoff id is about. */
+export function caseIdOf(handoffId: string): string {
+  return handoffId.slice(0, Math.max(0, handoffId.lastIndexOf(':')));
+}
+
 export function messageIdOf(handoffId: string, attempt: number): string {
   return `${handoffId}:${attempt}`;
 }

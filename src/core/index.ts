@@ -16,6 +16,7 @@ export {
   type AcceptanceKey,
   CASE_ID_PATTERN,
   type CaseRef,
+  caseIdOf,
   handoffIdOf,
   isSameCase,
   messageIdOf,
@@ -35,15 +36,17 @@ export {
   parseMoney,
 } from './money.js';
 export {
+  AGENT_URL_PATTERN,
   CODE_PATTERN,
   CONTRACT_ID_PATTERN,
+  HANDOFF_ID_PATTERN,
   MEDIA_TYPE_PATTERN,
   NAME_PATTERN,
   OPERATION_PATTERN,
   SHA256_PATTERN,
   SKILL_PATTERN,
 } from './patterns.js';
-export { pause, pauseAbout } from './pause.js';
+export { inTime, pause, pauseAbout } from './pause.js';
 export { actsFor, PERSON_ID_PATTERN, type Person, parsePerson, personOwner } from './persons.js';
 export { parseStrictJson } from './strict-json.js';
 export { tidy } from './text.js';

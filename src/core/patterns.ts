@@ -13,3 +13,8 @@ export const CODE_PATTERN = /^[a-z][a-z0-9_]{2,47}$/;
 export const MEDIA_TYPE_PATTERN = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
 /** Lower-case hex. */
 export const SHA256_PATTERN = /^[0-9a-f]{64}$/;
+/** An agent's or node's URL in its one spelling: lower case, no credentials, query, fragment or trailing slash; at most 500 characters. */
+export const AGENT_URL_PATTERN =
+  /^(?=[\s\S]{1,500}$)https?:\/\/(?:[a-z0-9][a-z0-9.-]*|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)*$/;
+/** `case_id:epoch+1`: what stands before the colon is the case. */
+export const HANDOFF_ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}:[1-9][0-9]{0,15}$/;

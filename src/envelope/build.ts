@@ -34,6 +34,8 @@ export interface BuildInput
   readonly contract: Contract;
   readonly caseFile: CaseFile;
   readonly traceparent: string;
+  /** Receipts that prove to the addressee what it has not seen; none where absent. */
+  readonly provenance?: readonly string[];
   /** Bytes of canonical JSON; 64 KiB where absent. */
   readonly maxEnvelopeBytes?: number;
 }
@@ -117,7 +119,7 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     effects: input.effects,
     accept_by: input.accept_by,
     chain: input.chain,
-    provenance: [],
+    provenance: input.provenance ?? [],
     trace: { traceparent: input.traceparent },
   };
   const text = canonical(envelope);

@@ -1,10 +1,12 @@
 import * as z from 'zod';
 import {
+  AGENT_URL_PATTERN,
   AMOUNT_PATTERN,
   CASE_ID_PATTERN,
   CODE_PATTERN,
   CONTRACT_ID_PATTERN,
   CURRENCY_PATTERN,
+  HANDOFF_ID_PATTERN,
   MEDIA_TYPE_PATTERN,
   NAME_PATTERN,
   OPERATION_PATTERN,
@@ -30,7 +32,7 @@ export function text(max: number) {
 const pattern = (regex: RegExp, problem: string) => z.string().regex(regex, problem);
 
 export const agentUrl = pattern(
-  /^(?=[\s\S]{1,500}$)https?:\/\/(?:[a-z0-9][a-z0-9.-]*|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)*$/,
+  AGENT_URL_PATTERN,
   'must be an http(s) URL in lower case without credentials, query, fragment or trailing slash',
 );
 export const url = pattern(
@@ -41,10 +43,7 @@ export const utc = pattern(UTC_PATTERN, 'must be a UTC time such as 2026-01-31T1
 export const sha256 = pattern(SHA256_PATTERN, 'must be a SHA-256 in lower-case hex');
 export const caseId = pattern(CASE_ID_PATTERN, 'must be a case id: letters, digits, dot, dash, underscore');
 export const kind = pattern(NAME_PATTERN, 'must be the name of a kind');
-export const handoffId = pattern(
-  /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}:[1-9][0-9]{0,15}$/,
-  'must be case_id:epoch+1',
-);
+export const handoffId = pattern(HANDOFF_ID_PATTERN, 'must be case_id:epoch+1');
 export const nameVersion = pattern(CONTRACT_ID_PATTERN, 'must be name/version');
 export const skill = pattern(SKILL_PATTERN, 'must be the id of a skill');
 export const operation = pattern(

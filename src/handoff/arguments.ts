@@ -113,6 +113,13 @@ const ARGUMENTS = {
   onTaskNews: shape({ handler: run }),
   retryNotifications: shape({ tenant: text.optional(), pushId: text.optional(), seq: epoch.optional() }),
   voidOffer: shape({ key, reason: z.string('must be a text') }),
+  queryHandoff: z.union(
+    [
+      shape({ to: text, root: text.optional(), caseId: text }),
+      shape({ to: text, root: text.optional(), handoffId: text, attempt: epoch }),
+    ],
+    'must name `to`, and either `handoffId` with `attempt`, or `caseId`',
+  ),
   onHandoff: shape({
     contract: z.union([text, shape({ id: text })], 'must be a contract or its id'),
     handler: shape({ check: run.optional(), work: run.optional() }),

@@ -4,6 +4,7 @@ import {
   parseRejectionPart,
   type ReceiptClaims,
   type ReceiptPart,
+  type RejectionPart,
 } from '../envelope/index.js';
 import { faultPoint } from '../faults/index.js';
 import type { LedgerStore, OfferRow } from '../ledger/index.js';
@@ -38,15 +39,15 @@ export async function concludeFromLedger(
       return { state: offer.state, offer };
     case 'accepted': {
       const decision = await ledger.findDecision(offer.key);
+      // Where another ledger decided, the receipt is all that came from there, and it was verified before.
+      if (decision?.taskId === null) return acceptedResult(offer, null);
       const part = parseReceiptPart(JSON.parse(decision?.answer ?? 'null'));
       const kept = offer.receipt === null ? await tryToKeep(offer, part, options) : offer;
-      return acceptedResult(kept, part);
+      return acceptedResult(kept, part.work_item);
     }
     case 'rejected': {
       const decision = await ledger.findDecision(offer.key);
-      const part = parseRejectionPart(JSON.parse(decision?.answer ?? 'null'));
-      const { code, reason, fields, retryable, hint } = part;
-      return { state: 'rejected', offer, code, reason, fields, retryable, hint: hint ?? null };
+      return rejectedResult(offer, parseRejectionPart(JSON.parse(decision?.answer ?? 'null')));
     }
   }
 }
@@ -65,16 +66,14 @@ export async function concludeFromTask(
   const { ledger } = options;
   if (task.status.state === 'TASK_STATE_COMPLETED') {
     const part = parseReceiptPart(answerPart(task, RECEIPT_MEDIA_TYPE));
-    return acceptedResult(await keepReceipt(offer, part, options), part);
+    return acceptedResult(await keepReceipt(offer, part, options), part.work_item);
   }
   if (task.status.state === 'TASK_STATE_REJECTED') {
     const part = parseRejectionPart(answerPart(task, REJECTION_MEDIA_TYPE));
     if (!part.final) {
       // It closes nothing at the receiver, and these bytes will never be read otherwise: take the offer back.
       const closed = await withdraw(offer.key, part.code);
-      if (closed.state === 'accepted') return closed;
-      const { code, reason, fields, retryable, hint } = part;
-      return { state: 'rejected', offer: closed.offer, code, reason, fields, retryable, hint: hint ?? null };
+      return closed.state === 'accepted' ? closed : rejectedResult(closed.offer, part);
     }
     const current = await ledger.getOffer(offer.key);
     const decided = current && (await concludeFromLedger(current, options));
@@ -84,32 +83,55 @@ export async function concludeFromTask(
       'The receiver says that it stored a rejection, and the shared ledger has none.',
     );
   }
-  throw new HoldfastError(
-    'peer_error',
-    `The receiver answered an offer with a task in ${task.status.state}.`,
-  );
+  throw undecidedTask(task);
 }
 
-function acceptedResult(offer: OfferRow, part: ReceiptPart): HandOffResult {
-  return { state: 'accepted', offer, owner: offer.toAgent, epoch: part.epoch, workItem: part.work_item };
+export function undecidedTask({ status }: Task): HoldfastError {
+  return new HoldfastError('peer_error', `The receiver answered an offer with a task in ${status.state}.`);
+}
+
+export function acceptedResult(offer: OfferRow, workItem: string | null): HandOffResult {
+  return { state: 'accepted', offer, owner: offer.toAgent, epoch: offer.epoch + 1, workItem };
+}
+
+export function rejectedResult(
+  offer: OfferRow,
+  { code, reason, fields, retryable, hint }: RejectionPart,
+): HandOffResult {
+  return { state: 'rejected', offer, code, reason, fields, retryable, hint: hint ?? null };
 }
 
 /** @throws receipt_invalid, peer_key_mismatch, peer_unreachable: nothing is kept */
 async function keepReceipt(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {
-  const peer = options.peers.find(offer.toAgent);
-  if (!peer) throw new HoldfastError('peer_unknown', `The peer ${offer.toAgent} is not configured.`);
-  const { claims, key } = await verifyReceipt(part.receipt, peer, options.keys);
-  checkClaims(claims, offer);
-  if (part.epoch !== claims.new_epoch)
-    throw new HoldfastError('receipt_invalid', 'The answer names another epoch.');
+  const key = await verifyPart(part, offer.toAgent, claimsFor(offer), options);
   faultPoint('S6.before_commit');
-  const kept = await options.ledger.recordReceipt({
-    key: offer.key,
-    receipt: part.receipt,
-    receiptKey: JSON.stringify(key),
+  const receiptKey = JSON.stringify(key);
+  try {
+    const kept = await options.ledger.recordReceipt({ key: offer.key, receipt: part.receipt, receiptKey });
+    faultPoint('S6.after_commit');
+    return kept;
+  } catch (error) {
+    if (!isHoldfastError(error) || error.code !== 'offer_decided') throw error;
+    throw await contradicted(offer, options);
+  }
+}
+
+/**
+ * The receiver has signed for a case that this ledger does not hold for accepted: it lost that, or the receiver decides in another ledger,
+ * where the kind is configured as `separate`. Two may own the case, so that nobody here goes on with it.
+ */
+async function contradicted(
+  { key, ref, toAgent, epoch, digest, state }: OfferRow,
+  { ledger }: ConcludeOptions,
+): Promise<HoldfastError> {
+  const { handoffId, attempt } = key;
+  await ledger.quarantine({
+    ref,
+    reason: 'receipt_contradicted',
+    witnessed: { handoffId, attempt, toAgent, epoch: epoch + 1, digest },
+    found: { epoch, attempt, offer: state },
   });
-  faultPoint('S6.after_commit');
-  return kept;
+  return new HoldfastError('case_quarantined');
 }
 
 async function tryToKeep(offer: OfferRow, part: ReceiptPart, options: ConcludeOptions): Promise<OfferRow> {
@@ -126,9 +148,35 @@ async function tryToKeep(offer: OfferRow, part: ReceiptPart, options: ConcludeOp
   }
 }
 
+/**
+ * Verifies the receipt of an acceptance and that it is about what is expected; answers the key that verified it.
+ * @throws receipt_invalid, peer_key_mismatch, peer_unreachable, peer_unknown
+ */
+export async function verifyPart(
+  part: ReceiptPart,
+  by: string,
+  expected: Partial<ReceiptClaims>,
+  options: Pick<ConcludeOptions, 'peers' | 'keys'>,
+): Promise<object> {
+  const peer = options.peers.find(by);
+  if (!peer) throw new HoldfastError('peer_unknown', `The peer ${by} is not configured.`);
+  const { claims, key } = await verifyReceipt(part.receipt, peer, options.keys);
+  const wrong = Object.entries(expected).filter(
+    ([name, value]) => claims[name as keyof ReceiptClaims] !== value,
+  );
+  if (wrong.length > 0) {
+    throw new HoldfastError('receipt_invalid', 'The receipt is about another offer.', {
+      fields: wrong.map(([path]) => ({ path, problem: 'is not that of the offer' })),
+    });
+  }
+  if (part.epoch !== claims.new_epoch)
+    throw new HoldfastError('receipt_invalid', 'The answer names another epoch.');
+  return key;
+}
+
 /** A receipt must be about exactly this offer: a good signature over something else releases nothing. */
-function checkClaims(claims: ReceiptClaims, offer: OfferRow): void {
-  const expected = {
+export function claimsFor(offer: OfferRow): Partial<ReceiptClaims> {
+  return {
     iss: offer.toAgent,
     root: offer.ref.root,
     case_id: offer.ref.caseId,
@@ -140,12 +188,4 @@ function checkClaims(claims: ReceiptClaims, offer: OfferRow): void {
     new_epoch: offer.epoch + 1,
     digest: offer.digest,
   };
-  const wrong = Object.entries(expected).filter(
-    ([name, value]) => claims[name as keyof ReceiptClaims] !== value,
-  );
-  if (wrong.length > 0) {
-    throw new HoldfastError('receipt_invalid', 'The receipt is about another offer.', {
-      fields: wrong.map(([path]) => ({ path, problem: 'is not that of the offer' })),
-    });
-  }
 }

@@ -9,17 +9,16 @@ import {
   pauseAbout,
 } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import { claimIdOf, type OfferRow } from '../ledger/index.js';
+import { claimIdOf, type KindDefinition, type OfferRow } from '../ledger/index.js';
 import { rejectionPart } from './answers.js';
-import { type ConcludeOptions, concludeFromLedger, concludeFromTask } from './conclude.js';
+import { concludeFromLedger, concludeFromTask } from './conclude.js';
+import { type CrossingOptions, concludeAcross, lookAcross, withdrawAcross } from './crossing.js';
 import { Lanes } from './lanes.js';
 import type { Lease } from './lease.js';
 import type { HandOffResult } from './model.js';
-import type { PeerClient } from './port.js';
 
-export interface DeliveryOptions extends ConcludeOptions {
+export interface DeliveryOptions extends CrossingOptions {
   readonly self: string;
-  readonly client: PeerClient;
   readonly lease: Lease;
   readonly clock: Clock;
   /** Waits between the tries of a caller who waits for the outcome, milliseconds; as many retries as there are entries. */
@@ -38,7 +37,10 @@ export interface Delivery {
   deliver(offer: OfferRow): Promise<HandOffResult>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
-  /** Closes an open offer in the ledger, or returns how it was decided. @throws offer_unknown */
+  /**
+   * Closes an open offer in the shared ledger, or at the receiver that has its own, or returns how it was decided; `open` and in doubt where
+   * that receiver does not answer. @throws offer_unknown
+   */
   withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
   /** Goes on with an offer that this process has claimed until it is decided or `stop` is aborted. Never fails. */
   pursue(offer: OfferRow, stop: AbortSignal): Promise<void>;
@@ -56,6 +58,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const attempts = new Lanes();
   /** Until when each is pursued; one that is claimed anew while its last try still runs goes on under the new claim. */
   const pursued = new Map<string, AbortSignal>();
+  const modes = new Map<string, KindDefinition['mode']>();
   const underWay = new Set<Promise<unknown>>();
   let turn = 0;
 
@@ -91,7 +94,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   async function tryFor(key: AcceptanceKey): Promise<HandOffResult> {
     for (let tries = 0; ; tries++) {
-      const result = await send(key);
+      const result = tries === 0 ? await send(key) : await attempt(key);
       if (result.state !== 'open') return result;
       const delayMs = canRetry(result.problem) ? options.retryDelaysMs[tries] : undefined;
       if (delayMs === undefined) return result;
@@ -118,9 +121,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     try {
       faultPoint('S3.before_mark');
       const offer = await ledger.markOffered(key);
+      // It was to be withdrawn since it was looked at: its bytes do not leave again.
+      if (offer.state === 'in_doubt') return await close(key, 'in doubt', isPast(offer));
       faultPoint('S3.after_mark');
       const task = await options.client.send(offer.toAgent, offer.message);
-      return await concludeFromTask(offer, task, options, withdraw);
+      return (await isAcross(offer))
+        ? await concludeAcross(offer, task, options, () => withdraw(key, 'not read by its receiver'))
+        : await concludeFromTask(offer, task, options, withdraw);
     } catch (error) {
       if (!isHoldfastError(error)) throw error;
       const offer = await reread(key);
@@ -138,10 +145,41 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       const offer = await reread(key);
       const decided = await concludeFromLedger(offer, options);
       if (decided) return decided;
-      if (clock.now() > new Date(offer.acceptBy)) return voidOffer(key, 'past accept_by', true);
+      if (isPast(offer)) return close(key, 'past accept_by', true);
+      if (offer.state === 'in_doubt') return close(key, 'in doubt', false);
+      const found = await look(offer);
+      if (found) return found;
       faultPoint('Q1.before_resend');
       return send(key);
     });
+  }
+
+  function isPast({ acceptBy }: OfferRow): boolean {
+    return clock.now() > new Date(acceptBy);
+  }
+
+  /** What a receiver with a ledger of its own has decided; whatever comes instead of an answer, the identical bytes may be sent again. */
+  async function look(offer: OfferRow): Promise<HandOffResult | null> {
+    if (offer.state === 'intended' || !(await isAcross(offer))) return null;
+    try {
+      return await lookAcross(offer, options);
+    } catch (error) {
+      if (!isHoldfastError(error) || error.code === 'case_quarantined') throw error;
+      const { handoffId, attempt: number } = offer.key;
+      logger.warn(
+        { handoff: handoffId, attempt: number, code: error.code },
+        'the receiver did not say what it decided',
+      );
+      return null;
+    }
+  }
+
+  /** Whether the receiver decides in a ledger of its own; of a kind that never changes. */
+  async function isAcross({ key: { tenant }, kind }: OfferRow): Promise<boolean> {
+    const id = `${tenant} ${kind}`;
+    const mode = modes.get(id) ?? (await ledger.getKind(tenant, kind))?.mode;
+    if (mode !== undefined) modes.set(id, mode);
+    return mode === 'separate';
   }
 
   async function pursue({ key, toAgent, acceptBy }: OfferRow, stop: AbortSignal): Promise<void> {
@@ -159,7 +197,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         break;
       }
       const leftMs = Math.max(0, Date.parse(acceptBy) - clock.now().getTime());
-      await pause(Math.min(backoff(tries, problem), leftMs + options.backoffMs[0]), pursued.get(id));
+      const waitMs = backoff(tries, problem);
+      // Once past its time it is to be closed, and then asked about for as long as that takes.
+      await pause(leftMs === 0 ? waitMs : Math.min(waitMs, leftMs + options.backoffMs[0]), pursued.get(id));
     }
     pursued.delete(id);
   }
@@ -201,13 +241,28 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
-    return voidOffer(key, reason, false);
+    return close(key, reason, false);
   }
 
-  async function voidOffer(key: AcceptanceKey, reason: string, expired: boolean): Promise<HandOffResult> {
-    const { ref } = await reread(key);
-    const meaning = ERROR_TABLE.withdrawn.meaning;
+  async function close(key: AcceptanceKey, reason: string, expired: boolean): Promise<HandOffResult> {
+    const offer = await reread(key);
+    const known = await concludeFromLedger(offer, options);
+    if (known) return known;
     faultPoint('W1.before_void');
+    if (await isAcross(offer)) {
+      const result = await withdrawAcross(offer, expired, options);
+      faultPoint('W1.after_void');
+      return result;
+    }
+    await voidOffer(offer, reason, expired);
+    faultPoint('W1.after_void');
+    const decided = await concludeFromLedger(await reread(key), options);
+    if (!decided) throw new HoldfastError('internal', 'The offer is still open after it was voided.');
+    return decided;
+  }
+
+  async function voidOffer({ key, ref }: OfferRow, reason: string, expired: boolean): Promise<void> {
+    const meaning = ERROR_TABLE.withdrawn.meaning;
     await ledger.voidOffer({
       key,
       writer: self,
@@ -215,11 +270,6 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       expired,
       answer: JSON.stringify(rejectionPart({ code: 'withdrawn', reason: meaning }, { key, ref }, true)),
     });
-    faultPoint('W1.after_void');
-    const offer = await reread(key);
-    const decided = await concludeFromLedger(offer, options);
-    if (!decided) throw new HoldfastError('internal', 'The offer is still open after it was voided.');
-    return decided;
   }
 
   return {

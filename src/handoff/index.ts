@@ -1,6 +1,8 @@
 export { checkArguments } from './arguments.js';
+export { createControl } from './control.js';
 export { createDelivery, type Delivery } from './delivery.js';
 export { EffectNotDone, runEffect } from './effects.js';
+export { queryPeer } from './inquiry.js';
 export { createLease, type Lease } from './lease.js';
 export type {
   AcceptedWork,
@@ -11,6 +13,9 @@ export type {
   HandOffInput,
   HandOffResult,
   HandoffHandler,
+  PeerDecision,
+  QueryInput,
+  QueryResult,
   ReassignInput,
   ReceivedContract,
   RecoverCaseInput,
@@ -19,7 +24,7 @@ export type {
   StatusPointer,
 } from './model.js';
 export { createPeople } from './people.js';
-export type { OfferReceiver, PeerClient } from './port.js';
+export type { ControlReceiver, OfferReceiver, PeerClient } from './port.js';
 export { createReceiver } from './receiver.js';
 export { storedResult } from './result.js';
 export { createSender, type Sender } from './sender.js';

@@ -10,15 +10,16 @@ import {
 } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
 import {
-  type CaseRow,
   type Constraints,
   judgeOwnership,
   type KindDefinition,
   type OfferStanding,
+  type Transfer,
 } from '../ledger/index.js';
-import { mayPass, type PeerDirectory } from '../trust/index.js';
+import { mayPass } from '../trust/index.js';
 import type { Delivery } from './answers.js';
 import type { ReceivedContract } from './model.js';
+import { type CaseStanding, type ProvenanceOptions, standingOf, verifyProvenance } from './provenance.js';
 import { runCheck } from './verdict.js';
 
 /** An offer whose document has been read. */
@@ -27,25 +28,32 @@ export interface OfferInHand extends Delivery {
   readonly canonical: string;
 }
 
-export interface JudgeOptions {
-  readonly peers: PeerDirectory;
+export interface JudgeOptions extends ProvenanceOptions {
   readonly evidence: { readonly store: EvidenceStore; readonly downloader: EvidenceDownloader };
   readonly limits: Limits;
   readonly clock: Clock;
   received(contract: string): ReceivedContract | null;
 }
 
-/** What stands behind an offer, once permission, chain and ownership have been looked at. */
-export interface Standing {
+/** What stands behind an offer once its sender's permission has been looked at. */
+export interface Permitted {
   readonly received: ReceivedContract;
   readonly kind: KindDefinition;
-  readonly case: CaseRow;
 }
 
-/** Permission, chain limits, owner, epoch and time: from configuration and ledger, without the network. @throws the rejection's code */
-export function judgeStanding(offer: OfferInHand, found: OfferStanding, options: JudgeOptions): Standing {
-  const { envelope, principal } = offer;
-  const { kind, case: row } = found;
+/** The same once the chain and the ownership have been looked at, too. */
+export interface Standing extends Permitted {
+  readonly case: CaseStanding;
+  /** What the envelope proves of changes of owner elsewhere; empty in a shared kind. */
+  readonly provenance: readonly Transfer[];
+}
+
+/** Permission and the chain's limits, from the configuration alone. @throws the rejection's code */
+export function judgePermission(
+  { envelope, principal }: OfferInHand,
+  { kind }: OfferStanding,
+  options: JudgeOptions,
+): Permitted {
   const received = options.received(envelope.contract);
   if (!received) throw new HoldfastError('contract_unknown');
   if (received.contract.skill.id !== envelope.skill) throw new HoldfastError('skill_unknown');
@@ -56,13 +64,32 @@ export function judgeStanding(offer: OfferInHand, found: OfferStanding, options:
     throw new HoldfastError('contract_unknown', 'The kind of case is not handed over under this contract.');
   }
   judgeLimits(envelope, kind);
+  return { received, kind };
+}
+
+/**
+ * Owner, epoch, chain and time, as the ledger holds them and as the envelope proves that they have changed since. Only to verify a receipt
+ * of another agent can this need the network, for its keys.
+ * @throws the rejection's code; peer_unreachable
+ */
+export async function judgeStanding(
+  offer: OfferInHand,
+  found: OfferStanding,
+  permitted: Permitted,
+  options: JudgeOptions,
+): Promise<Standing> {
+  const { envelope, principal, ref } = offer;
+  const { kind } = permitted;
+  const isSeparate = kind.mode === 'separate';
+  const provenance = isSeparate ? await verifyProvenance(envelope, ref, options) : [];
+  const row = standingOf(found.case, kind, envelope, ref, provenance);
   const refusal = judgeOwnership(row, envelope.epoch, principal.agent);
   if (refusal) throw new HoldfastError(refusal.code, refusal.message, { data: refusal.data });
   if (!row || row.kind !== envelope.kind)
     throw new HoldfastError('kind_unknown', 'The case is of another kind.');
   judgeChain(envelope, row);
   if (options.clock.now() > new Date(envelope.accept_by)) throw new HoldfastError('offer_expired');
-  return { received, kind, case: row };
+  return { ...permitted, case: row, provenance };
 }
 
 /** @throws chain_limit where the case has gone far enough, as the envelope itself says */
@@ -75,7 +102,7 @@ function judgeLimits({ chain }: HandoffEnvelope, { limits }: KindDefinition): vo
 }
 
 /** @throws chain_mismatch, chain_limit: the ledger's word on the chain, which an envelope cannot shorten */
-function judgeChain(envelope: HandoffEnvelope, row: CaseRow): void {
+function judgeChain(envelope: HandoffEnvelope, row: CaseStanding): void {
   const { hops, tasks_left: tasksLeft } = envelope.chain;
   const expected = [...row.hops, envelope.from_agent];
   if (hops.length !== expected.length || hops.some((hop, i) => hop !== expected[i])) {
@@ -167,7 +194,7 @@ function judgeArtifact({ artifact, references }: HandoffEnvelope): void {
 function agree(
   envelope: HandoffEnvelope,
   contract: Contract,
-  row: CaseRow,
+  row: CaseStanding,
   kind: KindDefinition,
 ): Constraints {
   const { caps, prohibitions } = envelope.constraints;

@@ -5,6 +5,11 @@
 export class Lanes {
   readonly #tails = new Map<string, Promise<unknown>>();
 
+  /** Whether anything runs, or waits to. */
+  has(key: string): boolean {
+    return this.#tails.has(key);
+  }
+
   async run<T>(key: string, action: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(key) ?? Promise.resolve();
     const turn = before.then(action, action);

@@ -21,7 +21,8 @@ export interface HandOffInput {
 }
 
 /**
- * `open`: not decided as far as we know. The sender is still the owner; `resend` delivers the identical bytes, a restart does so too.
+ * `open`: not decided as far as we know. The sender is still the owner; `resend` delivers the identical bytes, a restart does so too. If
+ * `offer.state` is `in_doubt`, it was to be withdrawn and its receiver did not answer; it is asked on until it does.
  */
 export type HandOffResult =
   | {
@@ -29,7 +30,8 @@ export type HandOffResult =
       readonly offer: OfferRow;
       readonly owner: string;
       readonly epoch: number;
-      readonly workItem: string;
+      /** Null where the receiver has a ledger of its own, and this one holds only the receipt. */
+      readonly workItem: string | null;
     }
   | {
       readonly state: 'rejected';
@@ -96,6 +98,45 @@ export interface ResolveEffectInput extends ResolutionInput {
   readonly state: 'done' | 'failed';
   /** The target's record of it, such as a refund id. */
   readonly outcome?: string;
+}
+
+/** What a receiver is asked about: one attempt, or all attempts of this agent on a case. */
+export type QueryInput = {
+  /** URL of the receiver. */
+  readonly to: string;
+  /** URL of the node that opened the case. */
+  readonly root: string;
+} & ({ readonly handoffId: string; readonly attempt: number } | { readonly caseId: string });
+
+/** One decision as the receiver has stored it. An acceptance is here only if its receipt was verified. */
+export type PeerDecision = {
+  readonly handoffId: string;
+  readonly attempt: number;
+  readonly decidedAt: string;
+} & (
+  | {
+      readonly verdict: 'accepted';
+      readonly epoch: number;
+      readonly workItem: string;
+      readonly receipt: string;
+    }
+  | {
+      readonly verdict: 'rejected' | 'withdrawn';
+      readonly code: string;
+      readonly reason: string;
+      readonly fields: readonly FieldError[];
+      readonly retryable: boolean;
+      readonly hint: string | null;
+    }
+);
+
+/** `none`: no decision is stored now, which settles nothing. `deciding`: the offer is being judged at this moment. */
+export interface QueryResult {
+  readonly state: 'decided' | 'deciding' | 'none';
+  /** Newest first. */
+  readonly decisions: readonly PeerDecision[];
+  /** Whether there are older ones than these. */
+  readonly more: boolean;
 }
 
 /** All that a former owner can tell a customer. */

@@ -2,6 +2,7 @@ import {
   type Clock,
   ERROR_TABLE,
   HoldfastError,
+  inTime,
   isErrorCode,
   isHoldfastError,
   type Limits,
@@ -10,12 +11,18 @@ import {
   sha256Hex,
   toUtc,
 } from '../core/index.js';
-import { type EnvelopeRegistry, readOffer, readOfferKey } from '../envelope/index.js';
+import { type EnvelopeRegistry, type HandoffEnvelope, readOffer, readOfferKey } from '../envelope/index.js';
 import type { EvidenceDownloader, EvidenceStore } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { DecisionRow, DecisionTask, LedgerStore, WorkItem } from '../ledger/index.js';
+import type {
+  DecisionRow,
+  DecisionTask,
+  LedgerStore,
+  SeparateAcceptance,
+  WorkItem,
+} from '../ledger/index.js';
 import type { Message, Task } from '../protocol/index.js';
-import type { NodeIdentity, PeerDirectory, Principal } from '../trust/index.js';
+import type { NodeIdentity, PeerDirectory, PeerKeySource, Principal } from '../trust/index.js';
 import {
   ContractRefusal,
   type Delivery,
@@ -24,18 +31,16 @@ import {
   type Rejection,
   rejectionPart,
 } from './answers.js';
-import { judgeContent, judgeStanding, type OfferInHand } from './judge.js';
+import { judgeContent, judgePermission, judgeStanding, type OfferInHand, type Standing } from './judge.js';
 import { Lanes } from './lanes.js';
 import type { ReceivedContract } from './model.js';
-import type { OfferReceiver } from './port.js';
-
-/** What a timer can wait at most. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+import type { Receiver } from './port.js';
 
 export interface ReceiverOptions {
   readonly identity: NodeIdentity;
   readonly ledger: LedgerStore;
   readonly peers: PeerDirectory;
+  readonly keys: PeerKeySource;
   readonly envelopes: EnvelopeRegistry;
   readonly evidence: { readonly store: EvidenceStore; readonly downloader: EvidenceDownloader };
   readonly limits: Limits;
@@ -52,7 +57,7 @@ export interface ReceiverOptions {
  * ownership is compared again inside the acceptance transaction. A verdict is stored before it is answered. Whatever is thrown
  * decided nothing and leaves the offer open.
  */
-export function createReceiver(options: ReceiverOptions): OfferReceiver {
+export function createReceiver(options: ReceiverOptions): Receiver {
   const { identity, ledger, clock, logger } = options;
   const lanes = new Lanes();
 
@@ -88,34 +93,26 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       if (offer.envelope.from_agent !== offer.principal.agent) throw new HoldfastError('peer_mismatch');
       const found = await ledger.offerStanding(offer.key, offer.ref, offer.envelope.kind);
       if (found.decision) return await answerStored(offer, found.decision);
-      const standing = judgeStanding(offer, found, options);
+      const permitted = judgePermission(offer, found, options);
+      const standing = await judgeStanding(offer, found, permitted, options);
       faultPoint('R1.after_standing');
       const content = await beforeItExpires(offer, judgeContent(offer, standing, options));
       faultPoint('R2.after_checks');
-      return await accept(offer, content, found.incarnation);
+      return await accept(offer, standing, content, found.incarnation);
     } catch (error) {
       return refuse(offer, toRejection(error));
     }
   }
 
   /** A check that never comes back must not hold its offer, and every resend of it, for longer than it could be accepted. */
-  async function beforeItExpires<T>({ envelope }: OfferInHand, verdict: Promise<T>): Promise<T> {
+  function beforeItExpires<T>({ envelope }: OfferInHand, verdict: Promise<T>): Promise<T> {
     const leftMs = Date.parse(envelope.accept_by) - clock.now().getTime();
-    if (leftMs > MAX_TIMER_MS) return verdict;
-    let timer: NodeJS.Timeout | undefined;
-    const expired = new Promise<never>((_, refuseIt) => {
-      timer = setTimeout(() => refuseIt(new HoldfastError('offer_expired')), leftMs);
-      timer.unref();
-    });
-    try {
-      return await Promise.race([verdict, expired]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return inTime(leftMs, verdict, () => new HoldfastError('offer_expired'));
   }
 
   async function accept(
     offer: OfferInHand,
+    standing: Standing,
     content: Awaited<ReturnType<typeof judgeContent>>,
     incarnation: string,
   ): Promise<Task> {
@@ -167,6 +164,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       task,
       principal: offer.principal,
       loggable: content.loggable,
+      ...(standing.kind.mode === 'separate' ? { separate: broughtBy(envelope, standing, receipt) } : {}),
     });
     switch (result.outcome) {
       case 'accepted':
@@ -184,6 +182,25 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
       case 'conflict':
         return conflict(offer);
     }
+  }
+
+  /** What an envelope from another ledger brings into this one. */
+  function broughtBy(
+    { effects }: HandoffEnvelope,
+    { provenance }: Standing,
+    receipt: string,
+  ): SeparateAcceptance {
+    return {
+      provenance,
+      effects: effects.map(({ key, status, operation, amount = null }) => ({
+        key,
+        operation,
+        amount,
+        state: status,
+      })),
+      receipt,
+      receiptKey: JSON.stringify(identity.publicKey),
+    };
   }
 
   /** Stores the rejection, then answers it; a decision that stands already is the answer instead. */
@@ -267,7 +284,7 @@ export function createReceiver(options: ReceiverOptions): OfferReceiver {
     return JSON.parse(task.task);
   }
 
-  return { receive };
+  return { receive, isDeciding: (key) => lanes.has(keyText(key)) };
 }
 
 /**

@@ -23,6 +23,7 @@ import type { Delivery } from './delivery.js';
 import type { HandOffInput, HandOffResult } from './model.js';
 import type { PeerClient } from './port.js';
 import { checkPeer } from './preflight.js';
+import { provenanceFor } from './provenance.js';
 
 export interface SenderOptions {
   readonly identity: NodeIdentity;
@@ -124,6 +125,8 @@ export function createSender(options: SenderOptions): Sender {
       })),
       accept_by: toUtc(acceptBy),
       chain: { hops: [...row.hops, self], tasks_left: row.tasksLeft },
+      provenance:
+        kind.mode === 'separate' ? provenanceFor(peer.url, await ledger.listTransfers(row.ref)) : [],
       traceparent: input.traceparent ?? newTraceparent(),
       maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
     });

@@ -178,7 +178,7 @@ export interface CloseOfferCommand {
   readonly expired: boolean;
 }
 
-/** `separate` only: the receiver's side of a withdrawal. */
+/** The receiver's side of a withdrawal, where no offer of a `shared` kind stands in its ledger: that one is voided. */
 export interface WithdrawCommand {
   readonly key: AcceptanceKey;
   /** The case as the sender names it; nothing need be known of it here. */
@@ -398,6 +398,8 @@ export interface LedgerStore {
   listTransfers(ref: CaseRef): Promise<Transfer[]>;
 
   findDecision(key: AcceptanceKey): Promise<DecisionRow | null>;
+  /** What was decided about this sender's attempts on the case, newest first. */
+  listDecisions(ref: CaseRef, sender: string, limit: number): Promise<DecisionRow[]>;
   /** The decision under the key, the case, and the kind that the envelope names, as they are now. */
   offerStanding(key: AcceptanceKey, ref: CaseRef, kind: string): Promise<OfferStanding>;
   /**
@@ -417,7 +419,7 @@ export interface LedgerStore {
   /** Stores a rejection and closes the ledger's offer under the same key and digest, if it is open. Never fails for want of a case. */
   reject(command: RejectCommand): Promise<DecideResult>;
   /**
-   * `separate` only: stores a tombstone under the key, so that whatever bytes arrive later are answered with it; nothing else need be known.
+   * Stores a tombstone under the key, so that whatever bytes arrive later are answered with it; nothing else need be known.
    * A decision that stands already is returned instead, and nothing changes.
    */
   withdraw(command: WithdrawCommand): Promise<Exclude<DecideResult, { outcome: 'conflict' }>>;

@@ -7,6 +7,8 @@ import {
   type EffectInput,
   type HandOffInput,
   type HandoffHandler,
+  type QueryInput,
+  type QueryResult,
   runEffect,
   type Sender,
   statusPointer,
@@ -16,7 +18,14 @@ import type { LedgerStore } from '../ledger/index.js';
 import type { NodeIdentity } from '../trust/index.js';
 import { kindsOf } from './config.js';
 import type { Config } from './config-schema.js';
-import type { CaseWrite, CaseWriteBy, EvidenceInput, Holdfast, OpenCaseInput } from './holdfast.js';
+import type {
+  CaseWrite,
+  CaseWriteBy,
+  EvidenceInput,
+  HandoffQuery,
+  Holdfast,
+  OpenCaseInput,
+} from './holdfast.js';
 import { putKinds } from './kinds.js';
 import type { ContractBook } from './received.js';
 import type { Service } from './service.js';
@@ -31,6 +40,8 @@ export interface AgentParts {
   readonly sender: Sender;
   readonly service: Service;
   readonly watches: Watches;
+  /** Asks a receiver. */
+  query(input: QueryInput): Promise<QueryResult>;
   /** Compares the ledger with what was seen of it. */
   checkLedger(): Promise<void>;
   /** Ends what this agent holds besides the ledger. */
@@ -169,6 +180,12 @@ export function createAgent(parts: AgentParts): Holdfast {
     async voidOffer(key: AcceptanceKey, reason: string) {
       checkArguments('voidOffer', { key, reason });
       return sender.withdraw(key, reason);
+    },
+
+    async queryHandoff(query: HandoffQuery) {
+      checkArguments('queryHandoff', query);
+      const root = normalizeAgentUrl(query.root ?? self);
+      return parts.query({ ...query, to: normalizeAgentUrl(query.to), root });
     },
 
     onHandoff(contract: string | Contract, handler: HandoffHandler) {

@@ -91,10 +91,10 @@ const kind = z.strictObject({
     'Where the business facts of such a case live. The record of ownership is this ledger.',
   ),
   mode: optional(
-    z.literal('shared', { error: 'must be `shared`' }),
-    '`shared`',
+    z.enum(['shared', 'separate'], { error: 'must be `shared` or `separate`' }),
+    '`shared` or `separate`',
     'shared',
-    'Both agents use one ledger; the acceptance itself moves the owner.',
+    '`shared`: both agents use one ledger, and the acceptance itself moves the owner. `separate`: each agent has a ledger of its own, and the sender lets go when it holds the signed receipt. Both sides configure the same; it never changes.',
   ),
   contracts: optional(
     z.array(contractId),
@@ -161,7 +161,7 @@ export const configSchema = z.strictObject({
     ledger,
     'path or URL',
     'ledger.db',
-    'What records who owns what: an SQLite file, relative to this file, or a PostgreSQL database, `postgres://user@host/name`. Agents that hand cases to each other use the same.',
+    'What records who owns what: an SQLite file, relative to this file, or a PostgreSQL database, `postgres://user@host/name`. Agents that hand cases of a `shared` kind to each other use the same.',
   ),
   durability: optional(
     z.enum(['standard', 'strict'], { error: 'must be `standard` or `strict`' }),

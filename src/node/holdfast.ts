@@ -9,6 +9,7 @@ import type {
   HandOffInput,
   HandOffResult,
   HandoffHandler,
+  QueryResult,
   ReassignInput,
   RecoverCaseInput,
   ResolveEffectInput,
@@ -30,6 +31,14 @@ export interface OpenCaseInput {
   /** Where the case comes from, when it is handed in. */
   readonly importedFrom?: string;
 }
+
+/** What a receiver is asked about: one attempt of this agent, or all of them on a case. */
+export type HandoffQuery = {
+  /** URL of the receiver. */
+  readonly to: string;
+  /** URL of the node that opened the case; this agent where absent. */
+  readonly root?: string;
+} & ({ readonly handoffId: string; readonly attempt: number } | { readonly caseId: string });
 
 /** Every write names the epoch under which its writer believes to own the case. */
 export interface CaseWrite {
@@ -177,8 +186,13 @@ export interface Holdfast {
   handOff(input: HandOffInput): Promise<HandOffResult>;
   /** Delivers the identical bytes of an open offer again, or says how it was decided. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
-  /** Closes an open offer; a late arrival is then refused. @throws offer_unknown */
+  /** Closes an open offer; a late arrival is then refused. Where a receiver with a ledger of its own does not answer, it stays `open`, in doubt. @throws offer_unknown */
   voidOffer(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
+  /**
+   * Asks a receiver what it has decided about one of this agent's attempts, or about all on a case; `root` is this agent where absent.
+   * Changes nothing. @throws peer_unknown, peer_unreachable, outcome_unknown, peer_error, receipt_invalid
+   */
+  queryHandoff(query: HandoffQuery): Promise<QueryResult>;
 
   /** What this agent does with handoffs under a contract; it then accepts them. Before {@link start}. @throws usage */
   onHandoff(contract: string | Contract, handler: HandoffHandler): void;

@@ -21,6 +21,7 @@ export type {
   CaseWrite,
   CaseWriteBy,
   EvidenceInput,
+  HandoffQuery,
   Holdfast,
   LedgerReader,
   OpenCaseInput,

@@ -5,12 +5,14 @@ import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../en
 import { faultsEnabled } from '../faults/index.js';
 import {
   checkArguments,
+  createControl,
   createDelivery,
   createLease,
   createReceiver,
   createSender,
   createWorker,
   type HandoffHandler,
+  queryPeer,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import { openEvidenceFiles, redactUrl } from '../storage/index.js';
@@ -157,6 +159,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     identity,
     ledger,
     peers,
+    keys,
     envelopes,
     evidence: { store, downloader: createEvidenceDownloader(guarded, authorizationFor(identity, peers)) },
     limits,
@@ -174,6 +177,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     giveUpMs: config.push.give_up,
   });
   const watches = new Watches({ agent: self, ledger, client, peers, logger });
+  const control = createControl({ ledger, peers, receiver, logger });
   const service = new Service({
     config,
     lease,
@@ -193,6 +197,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
         jwks: () => identity.jwks(),
         authenticator: createAuthenticator({ audience: identity.url, peers, keys, clock, logger }),
         receiver,
+        control,
         ledger,
         holder: lease.holder,
         guarded,
@@ -233,6 +238,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     sender,
     service,
     watches,
+    query: (input) => queryPeer(input, { self, tenant: config.tenant, ledger, peers, keys, client }),
     release: () => guarded.close(),
     checkLedger: async () => {
       await check({ rewrite: true });

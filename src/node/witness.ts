@@ -189,6 +189,18 @@ function witnessed(ledger: LedgerStore, files: WitnessFiles, logger: Logger): Le
       await see(offer.ref, offer.epoch + 1, command.receipt);
       return offer;
     },
+    async releaseOffer(transfer) {
+      const offer = await ledger.releaseOffer(transfer);
+      await see(offer.ref, transfer.newEpoch, transfer.receipt);
+      return offer;
+    },
+    async withdraw(command) {
+      const result = await ledger.withdraw(command);
+      const { epochBefore } = result.decision;
+      // The sender may go elsewhere once it is told. Where the case is not known here there is nothing to compare.
+      if (result.outcome === 'stored' && epochBefore !== null) await see(command.ref, epochBefore);
+      return result;
+    },
     async startEffect(command) {
       const effect = await ledger.startEffect(command);
       await see(effect.ref, effect.epoch);

@@ -1,5 +1,5 @@
-import { bareMediaType, envelopeVersionOf } from './media-type.js';
-import { CONTROL_MEDIA_TYPE, DEFAULT_VENDOR, EXTENSION_URI } from './names.js';
+import { envelopeVersionOf, isControlMediaType } from './media-type.js';
+import { DEFAULT_VENDOR, EXTENSION_URI } from './names.js';
 import type { Message, Part } from './wire.js';
 
 export type MessageClass = { kind: 'offer' } | { kind: 'control' } | { kind: 'plain' };
@@ -9,18 +9,16 @@ function isEnvelopePart(part: Part, vendor: string = DEFAULT_VENDOR): boolean {
   return part.mediaType !== undefined && envelopeVersionOf(part.mediaType, vendor) !== null;
 }
 
+function isControlPart(part: Part): boolean {
+  return part.mediaType !== undefined && isControlMediaType(part.mediaType);
+}
+
 /**
- * Who answers a message: anything that claims to be an offer is one, however broken, so that it is refused as such and
+ * Who answers a message: anything that claims to be an offer, or a control message, is one, however broken, so that it is refused as such and
  * never reaches an ordinary handler that would improvise.
  */
 export function classifyMessage(message: Message, vendor: string = DEFAULT_VENDOR): MessageClass {
   if (message.parts.some((part) => isEnvelopePart(part, vendor))) return { kind: 'offer' };
-  const control = message.parts.some(
-    (part) =>
-      part.data !== undefined &&
-      part.mediaType !== undefined &&
-      bareMediaType(part.mediaType) === CONTROL_MEDIA_TYPE,
-  );
-  if (control) return { kind: 'control' };
+  if (message.parts.some(isControlPart)) return { kind: 'control' };
   return message.extensions?.includes(EXTENSION_URI) ? { kind: 'offer' } : { kind: 'plain' };
 }

@@ -1,4 +1,20 @@
 export { classifyMessage } from './classify.js';
+export {
+  type AnswerTo,
+  type AttemptAnswer,
+  type AttemptQuery,
+  type CaseAnswer,
+  type CaseQuery,
+  CONTROL_LIMIT_MS,
+  type ControlAnswer,
+  type ControlDecision,
+  type ControlRequest,
+  controlMessage,
+  MAX_CONTROL_DECISIONS,
+  parseControlAnswer,
+  parseControlRequest,
+  type WithdrawRequest,
+} from './control.js';
 export { bareMediaType, envelopeVersionOf } from './media-type.js';
 export { parseMessage } from './message.js';
 export {

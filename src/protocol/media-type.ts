@@ -13,3 +13,8 @@ export function envelopeVersionOf(mediaType: string, vendor: string = DEFAULT_VE
   const version = bare.slice(start.length, -end.length);
   return /^[0-9]+$/.test(version) ? version : null;
 }
+
+/** Whether it is that of a control message, of whatever version. */
+export function isControlMediaType(mediaType: string): boolean {
+  return /^application\/vnd\.holdfast\.control\.v[0-9]+\+json$/.test(bareMediaType(mediaType));
+}

@@ -48,6 +48,8 @@ export interface LedgerReads
   snapshot(ref: CaseRef): CaseSnapshot;
   offerStanding(key: AcceptanceKey, ref: CaseRef, kind: string): OfferStanding;
   /** Newest first. */
+  decisionsBy(ref: CaseRef, sender: string, limit: number): DecisionRow[];
+  /** Newest first. */
   offers(tenant: string, filter: OfferFilter): OfferRow[];
   /** Oldest first: a queue. */
   workItems(tenant: string, filter: WorkFilter): WorkItem[];

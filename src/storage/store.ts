@@ -35,6 +35,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     listTransfers: (ref) => read('transfers', ref),
 
     findDecision: (key) => read('decision', key),
+    listDecisions: (ref, sender, limit) => read('decisionsBy', ref, sender, limit),
     offerStanding: (key, ref, kind) => read('offerStanding', key, ref, kind),
     accept: (command) => write('accept', command),
     reject: (command) => write('reject', command),

@@ -39,8 +39,12 @@ const BY_CODE: Partial<Record<ErrorCode, Mapping>> = {
   json_invalid: [400, -32700, 'INVALID_ARGUMENT'],
   json_too_complex: [400, -32600, 'INVALID_ARGUMENT'],
   message_invalid: BAD_REQUEST,
+  control_invalid: BAD_REQUEST,
+  verb_unknown: BAD_REQUEST,
   duplicate_conflict: [409, -32602, 'ALREADY_EXISTS'],
   rate_limited: [429, -32603, 'RESOURCE_EXHAUSTED', 1],
+  // Not a failure: what was asked for may have happened.
+  outcome_unknown: [504, -32603, 'DEADLINE_EXCEEDED', 1],
   busy: [503, -32603, 'UNAVAILABLE', 1],
   ledger_unavailable: [503, -32603, 'UNAVAILABLE', 5],
   case_quarantined: [409, -32602, 'FAILED_PRECONDITION'],
@@ -96,7 +100,7 @@ export function toWireError(error: unknown): WireError {
   const [http, rpc, status, retryAfterSeconds] = mappingOf(known.code);
   // 5xx texts may come from deep inside; the table's sentence is all that leaves.
   const shown =
-    http >= 500 ? new HoldfastError(known.code === 'busy' || http === 503 ? known.code : 'internal') : known;
+    http >= 500 ? new HoldfastError(http === 503 || http === 504 ? known.code : 'internal') : known;
   return {
     http,
     rpc,

@@ -13,7 +13,7 @@ import {
   systemClock,
 } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
-import type { OfferReceiver } from '../handoff/index.js';
+import type { ControlReceiver, OfferReceiver } from '../handoff/index.js';
 import type { LedgerStore, TaskWatch } from '../ledger/index.js';
 import {
   AGENT_CARD_PATH,
@@ -53,6 +53,7 @@ export interface NodeServerOptions {
   readonly jwks: () => object;
   readonly authenticator: Authenticator;
   readonly receiver: OfferReceiver;
+  readonly control: ControlReceiver;
   readonly ledger: LedgerStore;
   /** Names this process, which has a lease, in the tasks that it works on. */
   readonly holder: string;
@@ -89,7 +90,7 @@ export interface NodeServer {
 
 /** One port for the card, the keys, evidence, JSON-RPC and HTTP+JSON; all errors are JSON, none says more than it must. */
 export function createNodeServer(options: NodeServerOptions): NodeServer {
-  const { limits, logger, ledger, receiver, evidence } = options;
+  const { limits, logger, ledger, receiver, control, evidence } = options;
   const url = normalizeAgentUrl(options.url);
   const base = new URL(url).pathname.replace(/\/$/, '');
   const tasks = new LedgerTaskStore(ledger, url, options.holder);
@@ -100,6 +101,7 @@ export function createNodeServer(options: NodeServerOptions): NodeServer {
     agent: url,
     guarded: options.guarded,
     receiver,
+    control,
     executor: options.executor ?? refusingExecutor,
     logger,
     vendor: options.vendor ?? DEFAULT_VENDOR,

@@ -15,6 +15,7 @@ import { TaskNotFoundError } from '@a2a-js/sdk/errors';
 import {
   canonical,
   HoldfastError,
+  inTime,
   isErrorCode,
   isHoldfastError,
   isJsonObject,
@@ -25,7 +26,16 @@ import {
 } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
 import type { PeerClient } from '../handoff/index.js';
-import { A2A_VERSION, ERROR_DOMAIN, EXTENSION_URI, type Task } from '../protocol/index.js';
+import {
+  A2A_VERSION,
+  CONTROL_LIMIT_MS,
+  controlMessage,
+  ERROR_DOMAIN,
+  EXTENSION_URI,
+  type Message,
+  parseControlAnswer,
+  type Task,
+} from '../protocol/index.js';
 import type { NodeIdentity } from '../trust/index.js';
 import type { GuardedFetch } from './guarded-fetch.js';
 import { createCardCache } from './peer-cards.js';
@@ -107,6 +117,13 @@ function isNotFound(error: unknown): boolean {
   return error instanceof TaskNotFoundError;
 }
 
+function toWireMessage(answer: unknown): Message {
+  if (typeof answer !== 'object' || answer === null || !('messageId' in answer)) {
+    throw peerError('The peer answered with a task where a message was due.');
+  }
+  return SdkMessage.toJSON(answer as SdkMessage) as Message;
+}
+
 /** A redirect, and whatever the SDK's client makes of an answer, is an error of the peer's. */
 function toPeerError(error: unknown): HoldfastError {
   if (!isHoldfastError(error)) {
@@ -122,15 +139,19 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
   const cards = createCardCache(guarded, limits);
   const bounds = { maxBytes: limits.maxPeerAnswerBytes, timeoutMs: limits.peerTimeoutMs };
   const guardedFetch = guarded.asFetch(bounds);
+  const quickFetch = guarded.asFetch({
+    ...bounds,
+    timeoutMs: Math.min(bounds.timeoutMs, CONTROL_LIMIT_MS),
+  });
 
   /** Reads every answer strictly before the SDK's codec, which would accept anything, sees it. */
   const fetchFor =
-    (peerUrl: string): typeof fetch =>
+    (peerUrl: string, send: typeof fetch): typeof fetch =>
     async (input, init) => {
       const headers = new Headers(init?.headers);
       headers.set('authorization', `Bearer ${await identity.tokenFor(peerUrl)}`);
       faultPoint('S4.before_send');
-      const response = await guardedFetch(input, { ...init, headers });
+      const response = await send(input, { ...init, headers });
       faultPoint('S5.before_read');
       const bytes = new Uint8Array(await response.arrayBuffer());
       faultPoint('S5.after_read');
@@ -163,11 +184,11 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
     }
   }
 
-  async function clientFor(peerUrl: string): Promise<Client> {
+  async function clientFor(peerUrl: string, send: typeof fetch = guardedFetch): Promise<Client> {
     const found = await card(peerUrl);
     const selected = jsonRpcInterface(found, peerUrl);
     const factory = new ClientFactory({
-      transports: [new JsonRpcTransportFactory({ fetchImpl: fetchFor(peerUrl) })],
+      transports: [new JsonRpcTransportFactory({ fetchImpl: fetchFor(peerUrl, send) })],
     });
     const { pushNotifications } = isJsonObject(found.capabilities) ? found.capabilities : {};
     const capabilities = { pushNotifications: pushNotifications === true };
@@ -187,6 +208,27 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
     }
   }
 
+  /** What the peer answered to one message; `read` takes it from the SDK's form. */
+  async function exchange<T>(
+    peerUrl: string,
+    text: string,
+    send: typeof fetch,
+    read: (answer: unknown) => T,
+  ): Promise<T> {
+    const message = toSdkMessage(text);
+    const client = await clientFor(peerUrl, send);
+    try {
+      return read(
+        await client.sendMessage(
+          { tenant: '', message, configuration: undefined, metadata: undefined },
+          { serviceParameters: ServiceParameters.create(withA2AExtensions(EXTENSION_URI)) },
+        ),
+      );
+    } catch (error) {
+      throw toPeerError(error);
+    }
+  }
+
   return {
     card,
     getTask: (peerUrl, id) =>
@@ -197,18 +239,12 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
       asked(peerUrl, async (client) => void (await client.createTaskPushNotificationConfig(config))),
     deletePush: (peerUrl, taskId, id) =>
       asked(peerUrl, (client) => client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id })),
-    send: async (peerUrl, text) => {
-      const message = toSdkMessage(text);
-      const client = await clientFor(peerUrl);
-      try {
-        const answer = await client.sendMessage(
-          { tenant: '', message, configuration: undefined, metadata: undefined },
-          { serviceParameters: ServiceParameters.create(withA2AExtensions(EXTENSION_URI)) },
-        );
-        return toWireTask(answer);
-      } catch (error) {
-        throw toPeerError(error);
-      }
+    send: (peerUrl, text) => exchange(peerUrl, text, guardedFetch, toWireTask),
+    control: (peerUrl, request) => {
+      const text = JSON.stringify(controlMessage(request));
+      const read = (answer: unknown) => parseControlAnswer(toWireMessage(answer), request);
+      const late = () => new HoldfastError('outcome_unknown', 'The peer did not answer in time.');
+      return inTime(CONTROL_LIMIT_MS, exchange(peerUrl, text, quickFetch, read), late);
     },
   };
 }

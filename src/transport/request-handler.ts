@@ -19,11 +19,11 @@ import { TaskState } from '@a2a-js/sdk';
 import { RequestMalformedError, TaskNotCancelableError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { HoldfastError } from '../core/index.js';
-import type { OfferReceiver } from '../handoff/index.js';
+import type { ControlReceiver, OfferReceiver } from '../handoff/index.js';
 import type { NewPush } from '../ledger/index.js';
 import { classifyMessage, type Message as WireMessage } from '../protocol/index.js';
 import type { Call } from './call.js';
-import { isTerminal, taskFromWire, withHistoryLength } from './codec.js';
+import { isTerminal, messageFromWire, taskFromWire, withHistoryLength } from './codec.js';
 import { whileHeard } from './event-channel.js';
 import { PushOperations, type PushOperationsOptions } from './push-operations.js';
 import { recorded, recordedStream } from './recorded.js';
@@ -33,6 +33,7 @@ import { requireTask, TaskRunner, type TaskRunnerOptions } from './task-runner.j
 export interface RequestHandlerOptions extends TaskRunnerOptions, PushOperationsOptions {
   readonly card: AgentCard;
   readonly receiver: OfferReceiver;
+  readonly control: ControlReceiver;
   readonly vendor: string;
 }
 
@@ -64,11 +65,11 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     return recorded(context, async (call) => {
       const { historyLength, push } = await this.#configuration(params);
       const message = messageOf(call);
-      const decided = await this.#decide(message, call, push);
-      if (decided !== null) return withHistoryLength(decided, historyLength);
+      const answered = await this.#answer(message, call, push);
+      if (answered !== null) return trimmed(answered, historyLength);
       const { run, events } = await this.#runner.start(message, params, context, call, push);
       const answer = await run.answer(events, params.configuration?.returnImmediately === true);
-      return 'messageId' in answer ? answer : withHistoryLength(answer, historyLength);
+      return trimmed(answer, historyLength);
     });
   }
 
@@ -148,21 +149,27 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     return { historyLength, push: await this.#pushes.read(configuration?.taskPushNotificationConfig) };
   }
 
-  /** The task of an offer; `null` where the message is a plain one. */
-  async #decide(message: WireMessage, call: Call, push: NewPush | undefined): Promise<Task | null> {
+  /** The task of an offer, or the message that answers a control message; `null` where the message is a plain one. */
+  async #answer(message: WireMessage, call: Call, push: NewPush | undefined): Promise<Message | Task | null> {
     const { kind } = classifyMessage(message, this.#options.vendor);
     if (kind === 'plain') return null;
-    if (kind === 'control') throw new UnsupportedOperationError('This agent takes no control messages.');
     if (message.taskId) {
       await requireTask(this.#options.tasks, call.principal, message.taskId);
-      throw new UnsupportedOperationError('An offer starts a task of its own.');
+      throw new UnsupportedOperationError('The message belongs to no task that was there before.');
     }
     if (message.contextId) {
       throw new HoldfastError('message_invalid', undefined, {
-        fields: [
-          { path: 'message.contextId', problem: 'is given by the receiver of an offer, not by its sender' },
-        ],
+        fields: [{ path: 'message.contextId', problem: 'is given by the receiver, not by the sender' }],
       });
+    }
+    if (kind === 'control') {
+      if (push !== undefined) {
+        const path = 'configuration.taskPushNotificationConfig';
+        throw new HoldfastError('message_invalid', undefined, {
+          fields: [{ path, problem: 'has no place beside a control message, which makes no task' }],
+        });
+      }
+      return messageFromWire(await this.#options.control.answer(message, call.principal));
     }
     const task = taskFromWire(await this.#options.receiver.receive(message, call.principal));
     if (push !== undefined) await this.#pushes.addToOffer(push, task, call.principal);
@@ -176,9 +183,9 @@ export class LedgerRequestHandler implements A2ARequestHandler {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { historyLength, push } = await this.#configuration(params);
     const message = messageOf(call);
-    const decided = await this.#decide(message, call, push);
-    if (decided !== null) {
-      yield { payload: { $case: 'task', value: withHistoryLength(decided, historyLength) } };
+    const answered = await this.#answer(message, call, push);
+    if (answered !== null) {
+      yield { payload: payloadOf(trimmed(answered, historyLength)) };
       return;
     }
     const { events } = await this.#runner.start(message, params, context, call, push);
@@ -216,6 +223,14 @@ export class LedgerRequestHandler implements A2ARequestHandler {
       events?.close();
     }
   }
+}
+
+function trimmed(answer: Message | Task, historyLength: number | undefined): Message | Task {
+  return 'messageId' in answer ? answer : withHistoryLength(answer, historyLength);
+}
+
+function payloadOf(answer: Message | Task): StreamResponse['payload'] {
+  return 'messageId' in answer ? { $case: 'message', value: answer } : { $case: 'task', value: answer };
 }
 
 function messageOf(call: Call): WireMessage {

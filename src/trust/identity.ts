@@ -68,6 +68,7 @@ export async function createNodeIdentity(options: {
   return {
     url,
     thumbprint,
+    publicKey: publicJwk,
     nextThumbprint: next?.thumbprint ?? null,
     retired: retired.map(({ served: _, ...one }) => one),
     jwks: () => ({ keys }),

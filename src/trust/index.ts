@@ -4,5 +4,5 @@ export { pinnedKeysOf } from './keys.js';
 export type { Authenticator, NodeIdentity, Peer, PeerDirectory, PeerKeySource } from './model.js';
 export { createPeerDirectory, mayPass } from './peers.js';
 export type { Principal } from './principal.js';
-export { verifyReceipt } from './receipts.js';
+export { issuerOf, verifyReceipt } from './receipts.js';
 export { verifyStatement } from './statements.js';

@@ -34,6 +34,8 @@ export interface NodeIdentity {
   /** The key it is about to use, and those it used before, newest first, by thumbprint. */
   readonly nextThumbprint: string | null;
   readonly retired: readonly { readonly thumbprint: string; readonly retiredAt: string }[];
+  /** The public key that it signs with. */
+  readonly publicKey: JWK;
   /** What the JWKS endpoint serves: `{ keys: [...] }`, public parts only. */
   jwks(): { keys: JWK[] };
   /** A short-lived JWT for one audience; reused until a minute before it expires. */

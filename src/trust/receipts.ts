@@ -1,4 +1,4 @@
-import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
+import { compactVerify, decodeJwt, decodeProtectedHeader, type JWK } from 'jose';
 import { HoldfastError } from '../core/index.js';
 import { parseReceiptClaims, type ReceiptClaims } from '../envelope/index.js';
 import { RECEIPT_TYPE } from './identity.js';
@@ -26,6 +26,16 @@ export async function verifyReceipt(
   throw new HoldfastError('receipt_invalid', 'The receipt does not verify with the key of the peer.', {
     cause: failure,
   });
+}
+
+/** Who says to have issued a receipt, before anything of it is verified: it says only whose key is to be looked for. */
+export function issuerOf(receipt: string): string | null {
+  try {
+    const { iss } = decodeJwt(receipt);
+    return typeof iss === 'string' ? iss : null;
+  } catch {
+    return null;
+  }
 }
 
 async function verifyWith(by: PeerKey, receipt: string): Promise<ReceiptClaims> {

@@ -55,6 +55,7 @@ describe('the command', () => {
       'fence sql',
       'handoff escalate',
       'handoff list',
+      'handoff query',
       'handoff resend',
       'handoff send',
       'handoff show',

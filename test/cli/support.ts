@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -142,4 +142,13 @@ export async function initPair(root: string): Promise<{ triage: Agent; billing: 
   await introduce(triage, billing);
   await introduce(billing, triage);
   return { triage, billing };
+}
+
+/** Gives an agent a ledger in its own folder, and the kind the mode that goes with it. */
+export function keepToItself({ dir }: Agent): void {
+  const file = join(dir, 'holdfast.yaml');
+  const text = readFileSync(file, 'utf8')
+    .replace('ledger: ../ledger.db', 'ledger: ledger.db')
+    .replace('system_of_record: payments', 'system_of_record: payments\n    mode: separate');
+  writeFileSync(file, text);
 }

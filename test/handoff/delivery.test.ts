@@ -38,7 +38,11 @@ async function deliveries(send: (close: () => Promise<void>, to: string) => Prom
     lease,
     peers: { find: () => null, list: () => [] },
     keys: { keysOf: async () => [] },
-    client: { card: async () => ({}), send: wire },
+    client: {
+      card: async () => ({}),
+      send: wire,
+      control: () => Promise.reject(new HoldfastError('peer_unreachable')),
+    },
     clock,
     logger: silentLogger,
     retryDelaysMs: [],

@@ -110,6 +110,47 @@ describe('handing a case over', () => {
     expect(await world.takeUp()).toEqual([]);
   });
 
+  it('[R-066] quarantines a case that was accepted, as its receiver signs, and not in this ledger', async () => {
+    const ref = await world.openCase('CASE-7008');
+    world.wire.onSend = async () => {
+      const { digest } = await world.lastOffer('CASE-7008');
+      const named = { root: TRIAGE, case_id: 'CASE-7008', handoff_id: 'CASE-7008:2', attempt: 1 };
+      const receipt = await world.identities.billing.signReceipt({
+        iss: BILLING,
+        ...named,
+        from_agent: TRIAGE,
+        to_agent: BILLING,
+        old_epoch: 1,
+        new_epoch: 2,
+        digest,
+        incarnation: 'another-ledger',
+        iat: 1,
+        jti: 'r',
+      });
+      const data = { accepted: true, ...named, epoch: 2, work_item: 'work_x', receipt };
+      return {
+        id: 't',
+        contextId: 'c',
+        status: { state: 'TASK_STATE_COMPLETED', timestamp: new Date().toISOString() },
+        artifacts: [
+          {
+            artifactId: 'receipt',
+            parts: [{ data, mediaType: 'application/vnd.holdfast.receipt.v1+json' }],
+          },
+        ],
+      };
+    };
+    expect(await world.sender.handOff(world.input(ref))).toMatchObject({
+      state: 'open',
+      problem: 'case_quarantined',
+    });
+    expect(await world.ledger.listQuarantined('default')).toMatchObject([
+      { ref, reason: 'receipt_contradicted', witnessed: { epoch: 2 }, found: { epoch: 1 } },
+    ]);
+    const { key } = await world.lastOffer('CASE-7008');
+    await expect(world.sender.withdraw(key, 'give up')).rejects.toMatchObject({ code: 'case_quarantined' });
+  });
+
   it('[R-066][R-165] does not release on a receipt that another key signed or that is about another offer', async () => {
     const ref = await world.openCase('CASE-7007');
     world.wire.onSend = async (message) => {

@@ -6,18 +6,25 @@ import { type CaseRef, DEFAULT_LIMITS, HoldfastError, silentLogger } from '../..
 import { createEnvelopeRegistry, envelopeV2, parseCaseFile } from '../../src/envelope/index.js';
 import { type EvidenceDownloader, type EvidenceStore, verifyEvidenceUrl } from '../../src/evidence/index.js';
 import {
+  type ControlReceiver,
+  createControl,
   createDelivery,
   createLease,
   createReceiver,
   createSender,
   type HandOffInput,
   type HandoffHandler,
-  type OfferReceiver,
   type PeerClient,
   type Sender,
 } from '../../src/handoff/index.js';
 import type { KindDefinition, LedgerStore, OfferRow, WorkItem } from '../../src/ledger/index.js';
-import { type Message, parseMessage, type Task } from '../../src/protocol/index.js';
+import {
+  controlMessage,
+  type Message,
+  parseControlAnswer,
+  parseMessage,
+  type Task,
+} from '../../src/protocol/index.js';
 import { openEvidenceFiles, openSqliteLedger } from '../../src/storage/index.js';
 import { buildAgentCard } from '../../src/transport/index.js';
 import {
@@ -76,7 +83,9 @@ export interface World {
   readonly sender: Sender;
   /** Claims triage's open offers and goes on with them until they are decided; returns what became of them. */
   takeUp(stop?: AbortSignal): Promise<string[]>;
-  readonly receiver: OfferReceiver;
+  readonly receiver: ReturnType<typeof createReceiver>;
+  readonly control: ControlReceiver;
+  principalOf(agent: string): Principal;
   readonly identities: { triage: NodeIdentity; billing: NodeIdentity };
   readonly evidence: { triage: EvidenceStore; billing: EvidenceStore; artifactId: string };
   /** URLs that billing asked for. */
@@ -151,6 +160,7 @@ export async function createWorld(
     identity: identities.billing,
     ledger,
     peers: peersOfBilling,
+    keys,
     envelopes,
     evidence: { store: stores.billing, downloader },
     limits: DEFAULT_LIMITS,
@@ -159,6 +169,7 @@ export async function createWorld(
     received: (id) => (id === contract.id ? { contract, handler: handler.current } : null),
     onAccepted: (item) => accepted.push(item),
   });
+  const control = createControl({ ledger, peers: peersOfBilling, receiver, logger: silentLogger });
   const principalOf = (agent: string): Principal => ({ agent, tenant: 'default', tokenId: `jti-${agent}` });
   const wire: World['wire'] = { onSend: null };
   const sent: string[] = [];
@@ -180,6 +191,9 @@ export async function createWorld(
       const message = parseMessage(JSON.parse(text));
       const deliver = () => receiver.receive(message, principalOf(TRIAGE));
       return wire.onSend ? wire.onSend(message, deliver) : deliver();
+    },
+    async control(_url, request) {
+      return parseControlAnswer(await control.answer(controlMessage(request), principalOf(TRIAGE)), request);
     },
   };
   const lease = createLease({
@@ -225,6 +239,8 @@ export async function createWorld(
       return now.map((offer) => [offer?.ref.caseId, offer?.state].join(' '));
     },
     receiver,
+    control,
+    principalOf,
     identities,
     evidence: { ...stores, artifactId: artifact.artifactId },
     downloads,

@@ -97,7 +97,7 @@ describe('configuration', () => {
         'kinds:',
         '  refund:',
         '    system_of_record: payments',
-        '    mode: separate',
+        '    mode: coordinated',
         '    policy: {caps: {refund: 100.00}}',
       ].join('\n'),
     );

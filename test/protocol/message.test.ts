@@ -146,11 +146,20 @@ describe('classification', () => {
     expect(classifyMessage(message([part]))).toEqual({ kind: 'plain' });
   });
 
-  it('sees a control message in a data part, also beside the extension, unless an envelope is there too', () => {
+  it('sees a control message of any version and in any kind of part, unless an envelope is there too', () => {
     const control = { data: {}, mediaType: `${CONTROL_MEDIA_TYPE}; v=1` };
     expect(classifyMessage(message([control], [EXTENSION_URI]))).toEqual({ kind: 'control' });
     expect(classifyMessage(message([control, { data: {}, mediaType: envelope }]))).toEqual({ kind: 'offer' });
-    expect(classifyMessage(message([{ text: '', mediaType: CONTROL_MEDIA_TYPE }]))).toEqual({
+    for (const part of [
+      { text: '', mediaType: CONTROL_MEDIA_TYPE },
+      { raw: 'e30=', mediaType: CONTROL_MEDIA_TYPE },
+      { data: {}, mediaType: CONTROL_MEDIA_TYPE.replace('v1', 'v9') },
+    ]) {
+      expect(classifyMessage(message([part]))).toEqual({ kind: 'control' });
+    }
+    expect(
+      classifyMessage(message([{ data: {}, mediaType: 'application/vnd.other.control.v1+json' }])),
+    ).toEqual({
       kind: 'plain',
     });
     expect(bareMediaType(' Text/Plain ; charset=utf-8')).toBe('text/plain');

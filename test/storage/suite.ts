@@ -12,12 +12,14 @@ import { recoverySuite } from './suite/recovery.js';
 import { separateSuite } from './suite/separate.js';
 import { taskSuite } from './suite/tasks.js';
 import { watchSuite } from './suite/watch.js';
+import { withdrawalSuite } from './suite/withdrawals.js';
 
 /** What every storage of the ledger must do, whatever it is made of. */
 export function ledgerSuite(open: OpenLedger): void {
   caseSuite(open);
   offerSuite(open);
   decisionSuite(open);
+  withdrawalSuite(open);
   effectSuite(open);
   taskSuite(open);
   claimSuite(open);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { HoldfastError } from '../../src/core/index.js';
-import { CONTROL_MEDIA_TYPE, EXTENSION_URI, type Message } from '../../src/protocol/index.js';
+import { EXTENSION_URI, type Message } from '../../src/protocol/index.js';
 import {
   acceptedTask,
   eventsIn,
@@ -147,13 +147,6 @@ describe('an offer', () => {
   test('a message that names the extension without an envelope still goes to the receiver, not to an executor', async () => {
     await rpc(node, 'SendMessage', { message: plainMessage('hi', { extensions: [EXTENSION_URI] }) });
     expect(node.receiver.received).toHaveLength(1);
-  });
-
-  test('a control message is not supported', async () => {
-    const parts = [{ data: { verb: 'handoff.query' }, mediaType: CONTROL_MEDIA_TYPE }];
-    const found = await rpc(node, 'SendMessage', { message: plainMessage('x', { parts }) });
-    expect(found.body.error.code).toBe(-32004);
-    expect(node.receiver.received).toEqual([]);
   });
 
   test('the extension is echoed where it is asked for', async () => {

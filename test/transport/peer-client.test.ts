@@ -9,7 +9,13 @@ import {
   type Limits,
 } from '../../src/core/index.js';
 import type { PeerClient } from '../../src/handoff/index.js';
-import { EXTENSION_URI, type Task } from '../../src/protocol/index.js';
+import {
+  CONTROL_MEDIA_TYPE,
+  type ControlAnswer,
+  controlMessage,
+  EXTENSION_URI,
+  type Task,
+} from '../../src/protocol/index.js';
 import { createGuardedFetch, createPeerClient } from '../../src/transport/index.js';
 import {
   acceptedTask,
@@ -17,6 +23,7 @@ import {
   identityOf,
   offerMessage,
   PEER,
+  scriptedControl,
   scriptedReceiver,
   startNode,
 } from './support.js';
@@ -210,6 +217,126 @@ describe('what came back', () => {
   test('a 401 means that the peer does not know us', async () => {
     const peer = await fakePeer((response) => response.writeHead(401).end('no'));
     expect((await failure(clientFor(peer.url).send(peer.url, OFFER))).code).toBe('unauthenticated');
+  });
+});
+
+describe('a control message', () => {
+  const query = { verb: 'handoff.query', root: PEER, handoff_id: 'CASE-7001:4', attempt: 1 } as const;
+  const ofCase = { verb: 'handoff.query', root: PEER, case_id: 'CASE-7001' } as const;
+  const withdraw = { ...query, verb: 'handoff.withdraw' } as const;
+  const decision = {
+    handoff_id: 'CASE-7001:4',
+    attempt: 1,
+    verdict: 'rejected',
+    decided_at: '2026-01-31T10:00:00.000Z',
+    digest: 'a'.repeat(64),
+    task_id: 'task_1',
+    answer: { accepted: false, none: null },
+  } as const;
+  const decided = { ...query, state: 'decided', decision } as const;
+
+  test('[R-088][R-090] is one part with one document, and so is its answer', async () => {
+    const answers: ControlAnswer[] = [
+      decided,
+      { ...query, state: 'none' },
+      { ...query, state: 'deciding' },
+      { ...withdraw, state: 'decided', decision },
+      { ...ofCase, decisions: [decision, decision], more: true },
+    ];
+    const left = [...answers];
+    const control = scriptedControl(() => controlMessage(left.shift() as ControlAnswer, 'ROLE_AGENT'));
+    const node = await startNode({ control });
+    closers.push(() => node.close());
+    const client = clientFor(node.url);
+    const found: ControlAnswer[] = [];
+    for (const request of [query, query, query, withdraw, ofCase]) {
+      found.push(await client.control<typeof request>(node.url, request));
+    }
+    expect(found).toEqual(answers);
+    expect(control.peers).toEqual(Array(5).fill(PEER));
+    expect(control.received[3]).toMatchObject({
+      role: 'ROLE_USER',
+      extensions: [EXTENSION_URI],
+      parts: [{ data: withdraw, mediaType: CONTROL_MEDIA_TYPE }],
+    });
+    expect(control.received[0]).not.toHaveProperty('contextId');
+    expect(new Set(control.received.map(({ messageId }) => messageId)).size).toBe(5);
+  });
+
+  const message = (data: unknown) => controlMessage(data as ControlAnswer, 'ROLE_AGENT');
+  const part = { data: decided, mediaType: CONTROL_MEDIA_TYPE };
+  const broken: Record<string, object> = {
+    'a task': { task: acceptedTask(offerMessage()) },
+    'no part': { message: { ...message(decided), parts: [] } },
+    'two parts': { message: { ...message(decided), parts: [part, part] } },
+    'another media type': { message: { ...message(decided), parts: [{ ...part, mediaType: 'text/json' }] } },
+    'a text part': { message: { ...message(decided), parts: [{ text: JSON.stringify(decided) }] } },
+    'a list': { message: message([decided]) },
+    'another verb': { message: message({ ...decided, verb: 'handoff.withdraw' }) },
+    'another root': { message: message({ ...decided, root: 'https://other.example' }) },
+    'another handoff': { message: message({ ...decided, handoff_id: 'CASE-7001:5' }) },
+    'another attempt': { message: message({ ...decided, attempt: 2 }) },
+    'a decision on another attempt': {
+      message: message({ ...decided, decision: { ...decision, attempt: 2 } }),
+    },
+    'an unknown state': { message: message({ ...query, state: 'accepted' }) },
+    'no decision': { message: message({ ...query, state: 'decided' }) },
+    'a decision on nothing decided': { message: message({ ...query, state: 'none', decision }) },
+    'an unknown field': { message: message({ ...decided, owner: PEER }) },
+    'an unknown field of a decision': {
+      message: message({ ...decided, decision: { ...decision, owner: PEER } }),
+    },
+    'an unknown verdict': { message: message({ ...decided, decision: { ...decision, verdict: 'open' } }) },
+    'no time': { message: message({ ...decided, decision: { ...decision, decided_at: 'yesterday' } }) },
+    'a digest that is none': { message: message({ ...decided, decision: { ...decision, digest: 'x' } }) },
+    'no answer': { message: message({ ...decided, decision: { ...decision, answer: 'yes' } }) },
+    'rubbish parts': { message: { ...message(decided), parts: [null] } },
+    nothing: {},
+  };
+
+  test.each(Object.entries(broken))('%s as an answer decides nothing', async (_what, answer) => {
+    const peer = await fakePeer((response, body) => result(response, body, answer));
+    expect((await failure(clientFor(peer.url).control(peer.url, query))).code).toBe('peer_error');
+  });
+
+  test('a withdrawal is closed by a decision and by nothing else', async () => {
+    for (const state of ['none', 'deciding']) {
+      const peer = await fakePeer((response, body) =>
+        result(response, body, { message: message({ ...withdraw, state }) }),
+      );
+      expect((await failure(clientFor(peer.url).control(peer.url, withdraw))).code).toBe('peer_error');
+    }
+  });
+
+  test('an answer about a case holds a bounded number of decisions, each of the known form', async () => {
+    for (const decisions of [Array(11).fill(decision), [{}], [null], 'none']) {
+      const peer = await fakePeer((response, body) =>
+        result(response, body, { message: message({ ...ofCase, decisions, more: false }) }),
+      );
+      expect((await failure(clientFor(peer.url).control(peer.url, ofCase))).code).toBe('peer_error');
+    }
+  });
+
+  test('[R-096] a time-out means unknown; nobody there, that nothing was sent', async () => {
+    const silent = await fakePeer(() => undefined);
+    const client = clientFor(silent.url, { peerTimeoutMs: 150 });
+    expect((await failure(client.control(silent.url, withdraw))).code).toBe('outcome_unknown');
+    const gone = await fakePeer(() => undefined);
+    await (closers.pop() as () => unknown)();
+    expect((await failure(clientFor(gone.url).control(gone.url, query))).code).toBe('peer_unreachable');
+  });
+
+  test('[R-096] the time that a node of ours takes too much is unknown as well', async () => {
+    const control = scriptedControl(() => {
+      throw new HoldfastError('outcome_unknown', 'deep inside');
+    });
+    const node = await startNode({ control });
+    closers.push(() => node.close());
+    expect(await failure(clientFor(node.url).control(node.url, query))).toMatchObject({
+      code: 'peer_error',
+      status: 504,
+      reason: 'OUTCOME_UNKNOWN',
+    });
   });
 });
 

@@ -11,7 +11,7 @@ import {
   newId,
 } from '../../src/core/index.js';
 import type { EvidenceStore } from '../../src/evidence/index.js';
-import type { OfferReceiver } from '../../src/handoff/index.js';
+import type { ControlReceiver, OfferReceiver } from '../../src/handoff/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { EXTENSION_URI, envelopeMediaType, type Message, type Task } from '../../src/protocol/index.js';
 import { createMemoryLedger, openEvidenceFiles } from '../../src/storage/index.js';
@@ -42,6 +42,7 @@ export function identityOf(url: string): NodeIdentity {
   return {
     url,
     thumbprint: 'none',
+    publicKey: {},
     nextThumbprint: null,
     retired: [],
     jwks: () => ({ keys: [] }),
@@ -81,6 +82,28 @@ export function scriptedReceiver(
     },
   };
 }
+
+/** Answers control messages with what it is told to. */
+export function scriptedControl(
+  answer: (message: Message) => Promise<Message> | Message,
+): ControlReceiver & { received: Message[]; peers: string[] } {
+  const received: Message[] = [];
+  const peers: string[] = [];
+  return {
+    received,
+    peers,
+    answer: async (message, principal) => {
+      received.push(message);
+      peers.push(principal.agent);
+      return answer(message);
+    },
+  };
+}
+
+/** Most tests send none. */
+const noControl = scriptedControl(() => {
+  throw new HoldfastError('verb_unknown');
+});
 
 export function acceptedTask(message: Message, id = newId('task')): Task {
   return {
@@ -174,6 +197,7 @@ export async function startNode(overrides: Overrides = {}): Promise<TestNode> {
     jwks: () => ({ keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }] }),
     authenticator: trustingAuthenticator,
     receiver,
+    control: noControl,
     evidence: { store: evidence, secret: SECRET },
     limits: DEFAULT_LIMITS,
     health: async () => ({ ok: true }),

@@ -20,6 +20,7 @@ const EXTENSION = 'urn:holdfast:handoff:v2';
 export const ENVELOPE = 'application/vnd.holdfast.handoff.v2+json';
 export const RECEIPT = 'application/vnd.holdfast.receipt.v1+json';
 export const REJECTION = 'application/vnd.holdfast.rejection.v1+json';
+export const CONTROL = 'application/vnd.holdfast.control.v1+json';
 
 export type Binding = 'JSON-RPC' | 'HTTP+JSON';
 export type Alg = 'EdDSA' | 'ES256';
@@ -161,6 +162,20 @@ export function messageOf(envelope: Json, more: Json = {}): string {
     ],
     ...more,
   });
+}
+
+/** The control message of section 9, as text. */
+export function controlOf(document: Json, more: Json = {}): string {
+  const parts = [{ mediaType: CONTROL, data: document }];
+  return JSON.stringify({ messageId: randomUUID(), role: 'ROLE_USER', parts, ...more });
+}
+
+/** The document that answers a control message. */
+export function controlIn({ body }: Answer): Json {
+  const { message } = body.result ?? body;
+  if (message?.role !== 'ROLE_AGENT' || message.parts.length !== 1) throw new Error(JSON.stringify(body));
+  if (message.parts[0].mediaType !== CONTROL) throw new Error(`the part is ${message.parts[0].mediaType}`);
+  return message.parts[0].data;
 }
 
 /** The task in the answer to a send or to a GetTask. */

@@ -16,6 +16,8 @@ interface Peer {
   readonly url: string;
   readonly thumbprint: string;
   readonly hostAndPort: string;
+  /** Contracts that may pass; the usual one where absent. */
+  readonly contracts?: readonly string[];
 }
 
 /** A node as its operator would set it up for peers that are not Holdfast nodes. */
@@ -30,10 +32,10 @@ export async function startReceiver(peers: readonly Peer[], options: OpenOptions
       listen: { port },
       contracts: [CONTRACT],
       receives: [CONTRACT],
-      peers: peers.map(({ url, thumbprint }) => ({
+      peers: peers.map(({ url, thumbprint, contracts = [CONTRACT] }) => ({
         url,
         key: thumbprint,
-        contracts: [CONTRACT],
+        contracts,
         skills: [SKILL],
       })),
       kinds: {

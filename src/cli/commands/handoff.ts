@@ -1,14 +1,17 @@
 import type { Command } from 'commander';
 import { HoldfastError, normalizeAgentUrl } from '../../core/index.js';
+import type { HandOffResult } from '../../handoff/index.js';
 import type { OfferRow } from '../../ledger/index.js';
 import { type Holdfast, parseDuration } from '../../node/index.js';
 import { findCase, ROOT_OPTION } from '../cases.js';
 import { PRIVACY_OPTIONS, parseArtifact, readEvidenceFile, storeEvidenceFile } from '../evidence.js';
-import { EXIT } from '../exit-codes.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
 import { readCaseFile } from '../files.js';
 import { describeOffer, reportOf, tooLate, withoutMessage } from '../handoff-report.js';
+import { findOffer } from '../offers.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { addQuery } from './handoff-query.js';
 import { asEscalation, nowOwned } from './people.js';
 
 interface SendOptions extends CommonOptions {
@@ -40,6 +43,7 @@ export function addHandoff(program: Command, session: Session): void {
     'handoff list --open --dir triage',
   );
   addSend(commands, session);
+  addQuery(commands, session);
 
   offerLeaf(
     commands,
@@ -67,7 +71,7 @@ export function addHandoff(program: Command, session: Session): void {
       return {
         ...report,
         text: late ?? report.text,
-        exit: result.state === 'withdrawn' ? EXIT.ok : EXIT.refused,
+        exit: voidedExit(result.state),
       };
     },
   ).option('--reason <text>', 'why, for the audit');
@@ -167,6 +171,11 @@ function addSend(commands: Command, session: Session): void {
     );
 }
 
+function voidedExit(state: HandOffResult['state']): ExitCode {
+  if (state === 'withdrawn') return EXIT.ok;
+  return state === 'open' ? EXIT.undecided : EXIT.refused;
+}
+
 type OfferAction = (holdfast: Holdfast, offer: OfferRow, options: OneOffer) => Promise<Result>;
 
 function offerLeaf(
@@ -188,28 +197,6 @@ function offerLeaf(
         work(holdfast, await findOffer(holdfast, handoffId, options), options),
       ),
     );
-}
-
-/** @throws offer_unknown, usage when several roots or senders have such an offer */
-async function findOffer(holdfast: Holdfast, handoffId: string, options: OneOffer): Promise<OfferRow> {
-  const caseId = handoffId.slice(0, Math.max(0, handoffId.lastIndexOf(':')));
-  const root = options.root === undefined ? undefined : normalizeAgentUrl(options.root);
-  const offers = (await holdfast.ledger.listOffers(holdfast.config.tenant, { caseId })).filter(
-    ({ key }) =>
-      key.handoffId === handoffId &&
-      (root === undefined || key.root === root) &&
-      (options.attempt === undefined || String(key.attempt) === options.attempt),
-  );
-  const last = offers.toSorted((a, b) => b.key.attempt - a.key.attempt)[0];
-  if (!last) throw new HoldfastError('offer_unknown', `There is no offer ${handoffId} in this ledger.`);
-  const roots = new Set(offers.map(({ key }) => key.root));
-  if (roots.size > 1) {
-    throw new HoldfastError(
-      'usage',
-      `Several cases have an offer ${handoffId}. Say which with --root: ${[...roots].join(', ')}.`,
-    );
-  }
-  return last;
 }
 
 function parseAcceptWithin(text: string | undefined): number | undefined {

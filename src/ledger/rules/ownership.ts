@@ -12,7 +12,7 @@ export interface OwnershipRefusal {
  * asks again, since only its answer counts.
  */
 export function judgeOwnership(
-  row: CaseRow | null,
+  row: Pick<CaseRow, 'status' | 'owner' | 'epoch'> | null,
   presented: number,
   agent: string,
 ): OwnershipRefusal | null {

@@ -66,6 +66,11 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
     offersOf: (ref) => offers.where((row) => isSameCase(row.ref, ref)).map(offerRow),
     decision: (key) => decisions.get(...attemptKey(key)),
     decisionsOf: (ref) => decisions.where((row) => isSameCase({ ...row.key, caseId: row.caseId }, ref)),
+    decisionsBy: (ref, sender, limit) =>
+      decisions
+        .where((row) => row.key.sender === sender && isSameCase({ ...row.key, caseId: row.caseId }, ref))
+        .reverse()
+        .slice(0, limit),
     lastAttempt: (key) => Math.max(0, ...attemptsOf(offers.all(), key), ...attemptsOf(decisions.all(), key)),
     work: (tenant, id) => work.get(tenant, id),
     openWork: (ref) => work.where((row) => isSameCase(row.ref, ref) && row.state === 'open'),

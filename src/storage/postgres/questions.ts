@@ -4,6 +4,7 @@ import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
 import { caseTable } from './cases.js';
 import type { Connections } from './connection.js';
+import { decisionTable } from './decisions.js';
 import { effectTable } from './effects.js';
 import { isRolledBack } from './errors.js';
 import type { Ask } from './keys.js';
@@ -51,7 +52,7 @@ export function questionsOf(
     return slice.queries(clock.of(slice));
   };
   const [audit, cases, kinds] = [auditTable(ask), caseTable(ask), kindTable(ask)];
-  const [effects, quarantines] = [effectTable(ask), quarantineTable(ask)];
+  const [decisions, effects, quarantines] = [decisionTable(ask), effectTable(ask), quarantineTable(ask)];
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
   const [pushes, watches] = [pushTable(ask), watchTable(ask)];
   return {
@@ -79,6 +80,7 @@ export function questionsOf(
         kind: queries.kind(tenant, kind),
       };
     },
+    decisionsBy: decisions.by,
     lastAttempt: offers.lastAttempt,
     work: work.get,
     workItems: work.list,

@@ -12,6 +12,9 @@ export function decisionTable(db: Database.Database) {
   const ofCase = db.prepare<RefColumns, DecisionColumns>(
     `SELECT * FROM decisions WHERE ${THIS_CASE} ORDER BY rowid`,
   );
+  const by = db.prepare<RefColumns & { sender: string; most: number }, DecisionColumns>(
+    `SELECT * FROM decisions WHERE ${THIS_CASE} AND sender = @sender ORDER BY rowid DESC LIMIT @most`,
+  );
   const last = db.prepare<object, number>(
     `SELECT coalesce(max(attempt), 0) FROM decisions WHERE tenant = @tenant AND root = @root
        AND sender = @sender AND handoff_id = @handoff_id`,
@@ -23,6 +26,8 @@ export function decisionTable(db: Database.Database) {
       const row = get.get(ofKey(key));
       return row === undefined ? null : toDecision(row);
     },
+    by: (ref: CaseRef, sender: string, most: number): DecisionRow[] =>
+      by.all({ ...ofRef(ref), sender, most }).map(toDecision),
     ofCase: (ref: CaseRef): DecisionRow[] => ofCase.all(ofRef(ref)).map(toDecision),
     lastAttempt: (key: HandoffKey): number =>
       last.get({ tenant: key.tenant, root: key.root, sender: key.sender, handoff_id: key.handoffId }) ?? 0,

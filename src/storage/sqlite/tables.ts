@@ -63,6 +63,7 @@ export function viewOf(tables: Tables): View {
     offersOf: offers.ofCase,
     decision: decisions.get,
     decisionsOf: decisions.ofCase,
+    decisionsBy: decisions.by,
     lastAttempt: (key) => Math.max(offers.lastAttempt(key), decisions.lastAttempt(key)),
     work: work.get,
     openWork: work.open,

@@ -1,0 +1,255 @@
+import {
+  AGENT_URL_PATTERN,
+  CASE_ID_PATTERN,
+  type FieldError,
+  HANDOFF_ID_PATTERN,
+  HoldfastError,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  MAX_FIELD_ERRORS,
+  newId,
+  SHA256_PATTERN,
+  tidy,
+  UTC_PATTERN,
+} from '../core/index.js';
+import { bareMediaType } from './media-type.js';
+import { CONTROL_MEDIA_TYPE, EXTENSION_URI } from './names.js';
+import type { Message, Part } from './wire.js';
+
+/*
+ * Control messages: one data part with a verb, answered by one message with one data part. They speak of offers by their acceptance
+ * key, of which tenant and sender are never in the document: those are whoever authenticated.
+ */
+
+/** All of one control message, question and answer, milliseconds. When it has passed nothing is known, and nothing has failed. */
+export const CONTROL_LIMIT_MS = 30_000;
+/** Decisions in one answer about a case; the newest ones. */
+export const MAX_CONTROL_DECISIONS = 10;
+/** So that every ledger can hold it. */
+const MAX_ATTEMPT = 2 ** 31 - 1;
+
+/** What has been decided about one attempt. */
+export interface AttemptQuery {
+  readonly verb: 'handoff.query';
+  readonly root: string;
+  readonly handoff_id: string;
+  readonly attempt: number;
+}
+
+/** What has been decided about all attempts on one case. */
+export interface CaseQuery {
+  readonly verb: 'handoff.query';
+  readonly root: string;
+  readonly case_id: string;
+}
+
+/** Closes an attempt that is not decided; one that is stays as it is. */
+export interface WithdrawRequest {
+  readonly verb: 'handoff.withdraw';
+  readonly root: string;
+  readonly handoff_id: string;
+  readonly attempt: number;
+}
+
+export type ControlRequest = AttemptQuery | CaseQuery | WithdrawRequest;
+
+/** One stored decision, with the data part of its answer as it was sent and ever will be. */
+export interface ControlDecision {
+  readonly handoff_id: string;
+  readonly attempt: number;
+  readonly verdict: 'accepted' | 'rejected' | 'withdrawn';
+  readonly decided_at: string;
+  /** Of the envelope that was decided about; absent for a withdrawn attempt, whatever its bytes. */
+  readonly digest?: string;
+  /** Of the A2A task that carries the answer, where there is one. */
+  readonly task_id?: string;
+  readonly answer: JsonObject;
+}
+
+/** `none`: no decision is stored now, which proves nothing about later. `deciding`: the offer is being judged at this moment. */
+export interface AttemptAnswer {
+  readonly verb: 'handoff.query' | 'handoff.withdraw';
+  readonly root: string;
+  readonly handoff_id: string;
+  readonly attempt: number;
+  readonly state: 'decided' | 'deciding' | 'none';
+  /** Exactly where the state is `decided`. */
+  readonly decision?: ControlDecision;
+}
+
+export interface CaseAnswer {
+  readonly verb: 'handoff.query';
+  readonly root: string;
+  readonly case_id: string;
+  /** Newest first. */
+  readonly decisions: readonly ControlDecision[];
+  /** Whether there are older ones. */
+  readonly more: boolean;
+}
+
+export type ControlAnswer = AttemptAnswer | CaseAnswer;
+
+/** The answer that belongs to each request. */
+export type AnswerTo<R extends ControlRequest> = R extends CaseQuery ? CaseAnswer : AttemptAnswer;
+
+type Check = (value: JsonValue) => string | null;
+type Shape = Readonly<Record<string, Check>>;
+
+const matching =
+  (pattern: RegExp, problem: string): Check =>
+  (value) =>
+    typeof value === 'string' && pattern.test(value) ? null : problem;
+
+const oneOf =
+  (...known: readonly string[]): Check =>
+  (value) =>
+    typeof value === 'string' && known.includes(value) ? null : `must be ${known.join(' or ')}`;
+
+const isRoot = matching(AGENT_URL_PATTERN, 'must be the URL of the node that opened the case');
+const isHandoffId = matching(HANDOFF_ID_PATTERN, 'must be case_id:epoch+1');
+const isCaseId = matching(CASE_ID_PATTERN, 'must be a case id');
+const isAttempt: Check = (value) =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_ATTEMPT
+    ? null
+    : 'must be a whole number from 1';
+const isObject: Check = (value) => (isJsonObject(value) ? null : 'must be an object');
+const isList: Check = (value) => (Array.isArray(value) ? null : 'must be an array');
+const isFlag: Check = (value) => (typeof value === 'boolean' ? null : 'must be true or false');
+
+const ATTEMPT: Shape = { root: isRoot, handoff_id: isHandoffId, attempt: isAttempt };
+const CASE: Shape = { root: isRoot, case_id: isCaseId };
+const DECISION: Shape = {
+  handoff_id: isHandoffId,
+  attempt: isAttempt,
+  verdict: oneOf('accepted', 'rejected', 'withdrawn'),
+  decided_at: matching(UTC_PATTERN, 'must be a UTC time'),
+  answer: isObject,
+};
+const OPTIONAL: Shape = {
+  digest: matching(SHA256_PATTERN, 'must be a SHA-256 in lower-case hex'),
+  task_id: matching(/^[!-~]{1,200}$/, 'must be the id of a task'),
+};
+
+/** What each verb takes, in one of these shapes. */
+const VERBS: Readonly<Record<ControlRequest['verb'], readonly [Shape, ...Shape[]]>> = {
+  'handoff.query': [ATTEMPT, CASE],
+  'handoff.withdraw': [ATTEMPT],
+};
+
+/** Every way in which an object is not of a shape: a field too few, too many, or of another form. */
+function problemsOf(value: JsonObject, shape: Shape, optional: Shape = {}, at = ''): FieldError[] {
+  const problems: FieldError[] = [];
+  for (const [name, check] of Object.entries({ ...shape, ...optional })) {
+    const given = Object.hasOwn(value, name);
+    if (!given && Object.hasOwn(optional, name)) continue;
+    const problem = given ? check(value[name] as JsonValue) : 'is required';
+    if (problem !== null) problems.push({ path: `${at}${name}`, problem });
+  }
+  for (const name of Object.keys(value)) {
+    if (Object.hasOwn(shape, name) || Object.hasOwn(optional, name)) continue;
+    problems.push({ path: `${at}${tidy(name, 64)}`, problem: 'is not a known field' });
+  }
+  return problems;
+}
+
+function invalid(fields: readonly FieldError[]): HoldfastError {
+  return new HoldfastError('control_invalid', undefined, {
+    fields: fields.slice(0, MAX_FIELD_ERRORS),
+    data: { problems: fields.length },
+  });
+}
+
+/** The document in the message's one part. */
+function documentIn(parts: readonly Part[]): JsonObject {
+  const [part] = parts;
+  if (part === undefined || parts.length > 1) {
+    throw invalid([{ path: 'message.parts', problem: 'must be exactly one part' }]);
+  }
+  if (bareMediaType(part.mediaType ?? '') !== CONTROL_MEDIA_TYPE) {
+    throw invalid([{ path: 'message.parts.0.mediaType', problem: `must be ${CONTROL_MEDIA_TYPE}` }]);
+  }
+  if (!isJsonObject(part.data)) {
+    throw invalid([{ path: 'message.parts.0.data', problem: 'must be an object' }]);
+  }
+  return part.data;
+}
+
+/** @throws control_invalid naming up to three fields, verb_unknown */
+export function parseControlRequest({ parts }: Pick<Message, 'parts'>): ControlRequest {
+  const document = documentIn(parts);
+  const { verb } = document;
+  if (typeof verb !== 'string') throw invalid([{ path: 'verb', problem: 'must be the name of a verb' }]);
+  if (!Object.hasOwn(VERBS, verb)) {
+    throw new HoldfastError('verb_unknown', undefined, { data: { known: Object.keys(VERBS).join(', ') } });
+  }
+  const [first, second] = VERBS[verb as ControlRequest['verb']];
+  const shape = second !== undefined && Object.hasOwn(document, 'case_id') ? second : first;
+  const problems = problemsOf(document, { verb: oneOf(verb), ...shape });
+  if (problems.length > 0) throw invalid(problems);
+  return document as unknown as ControlRequest;
+}
+
+/** An A2A message that holds this document and nothing else. */
+export function controlMessage(
+  document: ControlRequest | ControlAnswer,
+  role: Message['role'] = 'ROLE_USER',
+): Message {
+  return {
+    messageId: newId('control'),
+    role,
+    extensions: [EXTENSION_URI],
+    parts: [{ data: document as unknown as JsonObject, mediaType: CONTROL_MEDIA_TYPE }],
+  };
+}
+
+/**
+ * Reads an answer strictly, and only as the answer to this request.
+ * @throws peer_error: it decides nothing
+ */
+export function parseControlAnswer<R extends ControlRequest>(
+  { parts }: Pick<Message, 'parts'>,
+  request: R,
+): AnswerTo<R> {
+  try {
+    const document = documentIn(parts);
+    const problems = answerProblems(document, request);
+    if (problems.length > 0) throw invalid(problems);
+    return document as unknown as AnswerTo<R>;
+  } catch (cause) {
+    throw new HoldfastError('peer_error', 'The peer answered a control message in another form.', { cause });
+  }
+}
+
+function answerProblems(document: JsonObject, request: ControlRequest): FieldError[] {
+  const asked = Object.fromEntries(
+    Object.entries(request).map(([name, value]): [string, Check] => [
+      name,
+      (given) => (given === value ? null : 'is not what was asked about'),
+    ]),
+  );
+  if ('case_id' in request) {
+    const problems = problemsOf(document, { ...asked, decisions: isList, more: isFlag });
+    if (problems.length > 0) return problems;
+    const decisions = document.decisions as JsonValue[];
+    if (decisions.length > MAX_CONTROL_DECISIONS) {
+      return [{ path: 'decisions', problem: `must hold at most ${MAX_CONTROL_DECISIONS}` }];
+    }
+    return decisions.flatMap((one, at) => decisionProblems(one, `decisions.${at}.`));
+  }
+  const states = request.verb === 'handoff.withdraw' ? ['decided'] : ['decided', 'deciding', 'none'];
+  const decided = document.state === 'decided';
+  const shape = { ...asked, state: oneOf(...states), ...(decided ? { decision: isObject } : {}) };
+  const problems = problemsOf(document, shape);
+  if (problems.length > 0 || !decided) return problems;
+  const { handoff_id, attempt } = document.decision as JsonObject;
+  if (handoff_id !== request.handoff_id || attempt !== request.attempt) {
+    return [{ path: 'decision', problem: 'is about another attempt' }];
+  }
+  return decisionProblems(document.decision as JsonValue, 'decision.');
+}
+
+function decisionProblems(value: JsonValue, at: string): FieldError[] {
+  if (!isJsonObject(value)) return [{ path: at.slice(0, -1), problem: 'must be an object' }];
+  return problemsOf(value, DECISION, OPTIONAL, at);
+}
