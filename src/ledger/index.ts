@@ -1,3 +1,4 @@
+export type * from './commands.js';
 export type * from './model.js';
 export type * from './port.js';
 export type * from './push.js';

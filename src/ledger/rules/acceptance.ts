@@ -1,6 +1,6 @@
 import { HoldfastError, isSameCase, sha256Hex, toUtc } from '../../core/index.js';
+import type { AcceptCommand, AcceptResult, SeparateAcceptance } from '../commands.js';
 import type { AuditFact, CaseRow, DecisionRow, OfferRow, WorkItem } from '../model.js';
-import type { AcceptCommand, AcceptResult, SeparateAcceptance } from '../port.js';
 import { type Arrival, arrive } from './arrival.js';
 import { alreadyDecided, checkKey } from './deliveries.js';
 import { inFlight } from './effects.js';

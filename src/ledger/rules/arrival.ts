@@ -1,6 +1,6 @@
 import { HoldfastError, toUtc } from '../../core/index.js';
+import type { AcceptCommand, SeparateAcceptance } from '../commands.js';
 import type { AuditFact, CaseRow, KindDefinition } from '../model.js';
-import type { AcceptCommand, SeparateAcceptance } from '../port.js';
 import { boundsOf } from './facts.js';
 import { contradicted } from './quarantine.js';
 import type { Change, LedgerView, Ruling } from './ruling.js';

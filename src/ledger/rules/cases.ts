@@ -1,6 +1,6 @@
 import { CASE_ID_PATTERN, HoldfastError, newId, sha256Hex, toUtc } from '../../core/index.js';
+import type { AddNoteCommand, OpenCaseCommand, OwnerWrite } from '../commands.js';
 import type { CaseRow, KindDefinition, NoteRow } from '../model.js';
-import type { AddNoteCommand, OpenCaseCommand, OwnerWrite } from '../port.js';
 import { isSettled } from './effects.js';
 import { atEpoch, boundsOf, loggableId, refuse, storable } from './facts.js';
 import { fence, isRefused } from './fence.js';

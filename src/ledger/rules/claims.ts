@@ -1,6 +1,6 @@
 import { HoldfastError, toUtc } from '../../core/index.js';
+import type { Claimed } from '../commands.js';
 import type { OfferRow, WorkItem } from '../model.js';
-import type { Claimed } from '../port.js';
 import { claimIdOf, claimOf, offerRow } from './offers.js';
 import type { ClaimRow, OfferClaim, Rule, WorkClaim } from './ruling.js';
 

@@ -1,6 +1,6 @@
 import { type AcceptanceKey, HoldfastError, sha256Hex, toUtc } from '../../core/index.js';
+import type { CloseOfferCommand } from '../commands.js';
 import type { DecisionRow, OfferRow, Transfer } from '../model.js';
-import type { CloseOfferCommand } from '../port.js';
 import { atEpoch, attemptOf, refuse } from './facts.js';
 import { isAcross } from './kinds.js';
 import { isOpen, keepReceipt, offerRow } from './offers.js';

@@ -1,6 +1,6 @@
 import { HoldfastError, sha256Hex, toUtc } from '../../core/index.js';
+import type { DecideResult, RejectCommand, WithdrawCommand } from '../commands.js';
 import type { DecisionRow } from '../model.js';
-import type { DecideResult, RejectCommand, WithdrawCommand } from '../port.js';
 import { alreadyDecided, checkKey } from './deliveries.js';
 import { atEpoch, attemptOf, loggableData } from './facts.js';
 import { isAcross } from './kinds.js';

@@ -1,7 +1,7 @@
 import { type AcceptanceKey, type CaseRef, HoldfastError } from '../../core/index.js';
 import type { Principal } from '../../trust/index.js';
+import type { DecideResult } from '../commands.js';
 import type { AuditFact } from '../model.js';
-import type { DecideResult } from '../port.js';
 import { attemptOf } from './facts.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 

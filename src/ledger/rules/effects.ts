@@ -1,6 +1,6 @@
 import { AMOUNT_PATTERN, CURRENCY_PATTERN, HoldfastError, toUtc } from '../../core/index.js';
+import type { SettleEffectCommand, StartEffectCommand } from '../commands.js';
 import type { AuditFact, EffectRow } from '../model.js';
-import type { SettleEffectCommand, StartEffectCommand } from '../port.js';
 import { atEpoch, loggableData, loggableId, refuse, storable } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import { checkPolicy } from './policy.js';

@@ -1,5 +1,5 @@
+import type { OwnerWrite } from '../commands.js';
 import type { CaseRow } from '../model.js';
-import type { OwnerWrite } from '../port.js';
 import { refuse } from './facts.js';
 import { judgeEpoch, notOwner } from './ownership.js';
 import type { Guard, LedgerView, Ruling } from './ruling.js';

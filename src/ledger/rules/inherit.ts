@@ -1,6 +1,6 @@
 import { HoldfastError, toUtc } from '../../core/index.js';
+import type { InheritedEffect } from '../commands.js';
 import type { AuditFact } from '../model.js';
-import type { InheritedEffect } from '../port.js';
 import { asOf, problemOf } from './effects.js';
 import type { Change, Guard, LedgerView, StoredEffect } from './ruling.js';
 

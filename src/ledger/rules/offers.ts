@@ -1,6 +1,11 @@
 import { type AcceptanceKey, HoldfastError, handoffIdOf, sha256Hex, toUtc } from '../../core/index.js';
+import type {
+  DecideResult,
+  IntendOfferCommand,
+  RecordReceiptCommand,
+  VoidOfferCommand,
+} from '../commands.js';
 import type { OfferRow, OfferState } from '../model.js';
-import type { DecideResult, IntendOfferCommand, RecordReceiptCommand, VoidOfferCommand } from '../port.js';
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';

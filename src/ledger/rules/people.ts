@@ -1,6 +1,6 @@
 import { actsFor, type CaseRef, HoldfastError, parsePerson, sha256Hex, toUtc } from '../../core/index.js';
+import type { ChangeOwnerCommand } from '../commands.js';
 import type { AuditFact, CaseRow } from '../model.js';
-import type { ChangeOwnerCommand } from '../port.js';
 import { inFlight } from './effects.js';
 import { atEpoch, attemptOf, refuse } from './facts.js';
 import { isSeparate } from './kinds.js';

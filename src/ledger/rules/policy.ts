@@ -1,6 +1,6 @@
 import { addAmounts, compareAmounts, formatMoney, type Money } from '../../core/index.js';
+import type { StartEffectCommand } from '../commands.js';
 import type { CaseRow, Constraints, EffectRow, KindDefinition } from '../model.js';
-import type { StartEffectCommand } from '../port.js';
 
 export interface PolicyRefusal {
   readonly code: 'operation_prohibited' | 'operation_not_permitted' | 'cap_exceeded';

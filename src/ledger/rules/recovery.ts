@@ -1,6 +1,6 @@
 import { HoldfastError, parsePerson, sha256Hex, toUtc } from '../../core/index.js';
+import type { RecoverCaseCommand } from '../commands.js';
 import type { CaseRow, Quarantine } from '../model.js';
-import type { RecoverCaseCommand } from '../port.js';
 import { openedRow } from './cases.js';
 import { inFlight } from './effects.js';
 import { boundsOf } from './facts.js';

@@ -1,5 +1,5 @@
 import { HoldfastError, parsePerson } from '../../core/index.js';
-import type { Resolution } from '../port.js';
+import type { Resolution } from '../commands.js';
 import { storable } from './facts.js';
 
 /*

@@ -1,4 +1,5 @@
 import type { AcceptanceKey, CaseRef, HoldfastError } from '../../core/index.js';
+import type { Claim } from '../commands.js';
 import type {
   AuditFact,
   CaseRow,
@@ -12,7 +13,6 @@ import type {
   Transfer,
   WorkItem,
 } from '../model.js';
-import type { Claim } from '../port.js';
 import type { DeadFilter, Notification, PushClaim, PushConfig } from '../push.js';
 import type { TaskWatch } from '../watch.js';
 

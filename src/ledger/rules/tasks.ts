@@ -1,8 +1,8 @@
 import { type AcceptanceKey, HoldfastError, toUtc } from '../../core/index.js';
 import { TERMINAL_TASK_STATES } from '../../protocol/index.js';
 import type { Principal } from '../../trust/index.js';
+import type { DecisionTask } from '../commands.js';
 import type { TaskRow } from '../model.js';
-import type { DecisionTask } from '../port.js';
 import type { Announcement } from '../push.js';
 import { changesOf } from './push.js';
 import type { Change, LedgerView, Rule } from './ruling.js';

@@ -1,6 +1,6 @@
 import { isSameCase, sha256Hex, toUtc } from '../../core/index.js';
+import type { SettleWorkCommand } from '../commands.js';
 import type { WorkItem } from '../model.js';
-import type { SettleWorkCommand } from '../port.js';
 import { atEpoch, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import type { Rule } from './ruling.js';
