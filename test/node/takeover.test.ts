@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -28,6 +28,8 @@ let proxy: LossyProxy;
 let target: number;
 let opened: Holdfast[];
 let children: ChildProcess[];
+/** What each said, from the first word on: two messages that come at once are two. */
+const said = new WeakMap<ChildProcess, ReturnType<typeof on>>();
 let worked: string[];
 
 beforeEach(async () => {
@@ -73,12 +75,15 @@ function doom(faults: string | null, ...args: string[]): ChildProcess {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   children.push(child);
+  said.set(child, on(child, 'message', { close: ['exit'] }));
   return child;
 }
 
 async function told(child: ChildProcess, name: string): Promise<unknown> {
   for (;;) {
-    const [message] = (await once(child, 'message')) as [Record<string, unknown>];
+    const next = await said.get(child)?.next();
+    if (next === undefined || next.done) throw new Error(`the process ended before it said ${name}`);
+    const [message] = next.value;
     if (message[name] !== undefined) return message[name];
   }
 }

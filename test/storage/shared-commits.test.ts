@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,12 +67,8 @@ async function threadOf(ledger: LedgerStore): Promise<Worker> {
   const started = once(process, 'worker') as Promise<[Worker]>;
   await notes(ledger, 2);
   const [worker] = await started;
-  for await (const [report] of on(worker)) if (report.say === 'ready') break;
+  for await (const [report] of on(worker, 'message')) if (report.say === 'ready') break;
   return worker;
-}
-
-async function* on(worker: Worker): AsyncGenerator<[{ say: string }]> {
-  for (let n = 0; n < 10; n += 1) yield (await once(worker, 'message')) as [{ say: string }];
 }
 
 function byHand(sql: string): void {
