@@ -36,6 +36,8 @@ export { present } from './fence/index.js';
 export type {
   AcceptedWork,
   CaseByPerson,
+  CaseReader,
+  CaseRecord,
   EffectInput,
   EffectResult,
   EscalateInput,

@@ -259,3 +259,15 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   // Trade-offs
   'R-194': { where: ['sender', 'docs'], what: 'A structured summary comes with the transcript by reference' },
 };
+  'R-191': {
+    where: ['sender', 'receiver', 'docs'],
+    what: 'A thin pointer names the case alone; each side reads the system of record with its own access',
+  },
+  'R-192': {
+    where: ['sender', 'docs'],
+    what: 'Across organisations the envelope is rich; a thin one is refused there',
+  },
+  'R-195': {
+    where: ['sender', 'receiver', 'ledger'],
+    what: 'Thin and rich offers go through one pipeline, under the same rules of the ledger',
+  },

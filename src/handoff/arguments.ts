@@ -100,7 +100,7 @@ const ARGUMENTS = {
   checkPeer: shape({ url: text, contract: text }),
   handOff: shape({
     ref,
-    caseFile: shape({}),
+    caseFile: shape({}).optional(),
     to: text,
     contract: text,
     evidence: z.array(artifact, 'must be an array').optional(),
@@ -121,6 +121,7 @@ const ARGUMENTS = {
     'must name `to`, and either `handoffId` with `attempt`, or `caseId`',
   ),
   onHandoff: shape({
+  onCase: shape({ kind: text, reader: run }),
     contract: z.union([text, shape({ id: text })], 'must be a contract or its id'),
     handler: shape({ check: run.optional(), work: run.optional() }),
   }),

@@ -1,4 +1,5 @@
 export { checkArguments } from './arguments.js';
+export type { CaseReader, CaseRecord } from './case-reader.js';
 export { createControl } from './control.js';
 export { createDelivery, type Delivery } from './delivery.js';
 export { EffectNotDone, runEffect } from './effects.js';

@@ -2,6 +2,7 @@ import type { Contract } from '../contract/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, normalizeAgentUrl } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import {
+  type CaseReader,
   checkArguments,
   createPeople,
   type EffectInput,
@@ -28,6 +29,7 @@ import type {
 } from './holdfast.js';
 import { putKinds } from './kinds.js';
 import type { ContractBook } from './received.js';
+import type { CaseReaders } from './readers.js';
 import type { Service } from './service.js';
 import type { NewsHandler, Watches } from './watches.js';
 
@@ -38,6 +40,7 @@ export interface AgentParts {
   readonly evidence: EvidenceStore;
   readonly contracts: ContractBook;
   readonly sender: Sender;
+  readonly readers: CaseReaders;
   readonly service: Service;
   readonly watches: Watches;
   /** Asks a receiver. */
@@ -195,6 +198,13 @@ export function createAgent(parts: AgentParts): Holdfast {
     },
     async start(options = {}) {
       // Before anything is written, and before anybody is told.
+    onCase(kind: string, reader: CaseReader) {
+      checkArguments('onCase', { kind, reader });
+      if (service.started) throw new HoldfastError('usage', 'Readers are registered before start.');
+      if (parts.readers.has(kind))
+        throw new HoldfastError('usage', `Cases of ${kind} have a reader already.`);
+      parts.readers.set(kind, reader);
+    },
       await parts.checkLedger();
       await applyKinds();
       return service.start({ ...config.listen, ...options }, agent);

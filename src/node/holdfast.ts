@@ -3,6 +3,7 @@ import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
 import type { EvidenceArtifact, EvidenceStore } from '../evidence/index.js';
 import type {
   CaseByPerson,
+  CaseReader,
   EffectInput,
   EffectResult,
   EscalateInput,
@@ -196,7 +197,9 @@ export interface Holdfast {
 
   /** What this agent does with handoffs under a contract; it then accepts them. Before {@link start}. @throws usage */
   onHandoff(contract: string | Contract, handler: HandoffHandler): void;
-  /** Listens, then finishes what a crash left open. @throws port_taken, kind_conflict */
+  /** How this agent reads a case of a kind where a thin contract leaves that to it; the same as `kinds.<name>.reader`. Before {@link start}. @throws usage */
+  onCase(kind: string, reader: CaseReader): void;
+  /** Listens, then finishes what a crash left open. @throws port_taken, kind_conflict, config_invalid, reader_missing */
   start(options?: { port?: number; host?: string }): Promise<{ url: string; host: string; port: number }>;
   /** Stops listening, waits for work under way and closes the ledger. */
   close(): Promise<void>;
