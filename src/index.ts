@@ -50,6 +50,9 @@ export type {
   RecoverCaseInput,
   ResolutionInput,
   ResolveEffectInput,
+  Revocation,
+  RevokedOffer,
+  RevokeInput,
   StatusPointer,
 } from './handoff/index.js';
 export { EffectNotDone } from './handoff/index.js';

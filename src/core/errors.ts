@@ -122,6 +122,7 @@ export const ERROR_TABLE = {
   evidence_expired: rejection('changed', 'sender', 'A reference has expired, or would before accept_by.'),
   evidence_unreadable: rejection('changed', 'sender', 'A reference could not be read by this receiver.'),
   evidence_forbidden: rejection('changed', 'sender', 'A reference points where this node does not connect.'),
+  evidence_revoked: rejection('changed', 'sender', 'A reference was revoked by the agent that gave it.'),
   evidence_version: rejection(
     'changed',
     'sender',
@@ -211,13 +212,13 @@ export const ERROR_TABLE = {
     'operator',
     'The case is quarantined, since the ledger contradicts what was witnessed or proved of it; a person has to act.',
   ),
-  outcome_unknown: error('same', 'sender', 'It is not known whether the other side acted.'),
   reader_missing: error(
     'same',
     'operator',
     'This agent has no case reader for the kind, which a thin contract needs.',
   ),
   reader_failed: error('same', 'operator', 'The case reader failed, or gave facts in another form.'),
+  outcome_unknown: error('same', 'sender', 'It is not known whether the other side acted.'),
   receipt_invalid: error('never', 'receiver', 'The acceptance does not verify.'),
 
   // Found before anything left this process.

@@ -97,6 +97,7 @@ const ARGUMENTS = {
     content,
     info: shape({ filename: text, mediaType: text, artifactId: text.optional() }),
   }),
+  revokeEvidence: shape({ artifactId: text, version: epoch.optional(), reason: byPerson.reason }),
   checkPeer: shape({ url: text, contract: text }),
   handOff: shape({
     ref,
@@ -120,8 +121,8 @@ const ARGUMENTS = {
     ],
     'must name `to`, and either `handoffId` with `attempt`, or `caseId`',
   ),
-  onHandoff: shape({
   onCase: shape({ kind: text, reader: run }),
+  onHandoff: shape({
     contract: z.union([text, shape({ id: text })], 'must be a contract or its id'),
     handler: shape({ check: run.optional(), work: run.optional() }),
   }),

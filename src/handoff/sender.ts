@@ -63,7 +63,8 @@ export interface Sender {
    * Offers a case to another agent and waits for the decision. Until an acceptance is verified the sender is the owner.
    * Everything that can be found wrong before the intent is stored is thrown and changes nothing; afterwards the outcome is returned.
    * @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing, evidence_file_missing,
-   *   evidence_expires_early, personal_data, offer_open, effect_in_flight, case_changed, epoch_stale, not_owner, and what the contract finds missing
+   *   evidence_expires_early, evidence_revoked, personal_data, offer_open, effect_in_flight, case_changed, epoch_stale, not_owner, and what the
+   *   contract finds missing; under a thin contract thin_separate, reader_missing, reader_failed, records_disagree
    */
   handOff(input: HandOffInput): Promise<HandOffResult>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
@@ -162,7 +163,6 @@ export function createSender(options: SenderOptions): Sender {
     return options.delivery.deliver(offer);
   }
 
-  async function ownedCase(ref: CaseRef): Promise<CaseRow> {
   /** Nothing of the case leaves; it is looked at all the same, so that what the receiver would refuse is not offered. */
   async function buildThin(said: Omit<ThinInput, 'case_id' | 'kind'>, row: CaseRow, kind: KindDefinition) {
     const { loggable } = await readCase({
@@ -175,6 +175,7 @@ export function createSender(options: SenderOptions): Sender {
     return { ...built, withheld: [], loggable };
   }
 
+  async function ownedCase(ref: CaseRef): Promise<CaseRow> {
     const row = await ledger.getCase(ref);
     if (!row) throw new HoldfastError('case_unknown', `There is no case ${ref.caseId} in this ledger.`);
     if (row.status === 'closed') throw new HoldfastError('case_closed');
@@ -203,6 +204,12 @@ export function createSender(options: SenderOptions): Sender {
         throw new HoldfastError(
           'evidence_file_missing',
           `There is no artifact ${artifactId} in the evidence store.`,
+        );
+      }
+      if (artifact.revoked) {
+        throw new HoldfastError(
+          'evidence_revoked',
+          `Version ${artifact.version} of ${artifact.artifactId} was revoked: ${artifact.revoked.reason}`,
         );
       }
       const url = signEvidenceUrl(options.evidence.secret, {

@@ -10,6 +10,7 @@ import {
   type HandoffHandler,
   type QueryInput,
   type QueryResult,
+  revokeEvidence,
   runEffect,
   type Sender,
   statusPointer,
@@ -28,8 +29,8 @@ import type {
   OpenCaseInput,
 } from './holdfast.js';
 import { putKinds } from './kinds.js';
-import type { ContractBook } from './received.js';
 import type { CaseReaders } from './readers.js';
+import type { ContractBook } from './received.js';
 import type { Service } from './service.js';
 import type { NewsHandler, Watches } from './watches.js';
 
@@ -39,8 +40,8 @@ export interface AgentParts {
   readonly ledger: LedgerStore;
   readonly evidence: EvidenceStore;
   readonly contracts: ContractBook;
-  readonly sender: Sender;
   readonly readers: CaseReaders;
+  readonly sender: Sender;
   readonly service: Service;
   readonly watches: Watches;
   /** Asks a receiver. */
@@ -167,6 +168,7 @@ export function createAgent(parts: AgentParts): Holdfast {
       const stream = content instanceof Uint8Array ? once(content) : content;
       return evidence.put(stream, info, { maxBytes: config.limits.max_evidence });
     },
+    revokeEvidence: (input) => revokeEvidence(input, { self, tenant, ledger, store: evidence }),
     async checkPeer(url, contract) {
       checkArguments('checkPeer', { url, contract });
       return sender.checkPeer(normalizeAgentUrl(url), contract);
@@ -196,8 +198,6 @@ export function createAgent(parts: AgentParts): Holdfast {
       if (service.started) throw new HoldfastError('usage', 'Handlers are registered before start.');
       contracts.handle(contract, handler);
     },
-    async start(options = {}) {
-      // Before anything is written, and before anybody is told.
     onCase(kind: string, reader: CaseReader) {
       checkArguments('onCase', { kind, reader });
       if (service.started) throw new HoldfastError('usage', 'Readers are registered before start.');
@@ -205,6 +205,8 @@ export function createAgent(parts: AgentParts): Holdfast {
         throw new HoldfastError('usage', `Cases of ${kind} have a reader already.`);
       parts.readers.set(kind, reader);
     },
+    async start(options = {}) {
+      // Before anything is written, and before anybody is told.
       await parts.checkLedger();
       await applyKinds();
       return service.start({ ...config.listen, ...options }, agent);

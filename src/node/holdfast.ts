@@ -14,6 +14,8 @@ import type {
   ReassignInput,
   RecoverCaseInput,
   ResolveEffectInput,
+  Revocation,
+  RevokeInput,
   StatusPointer,
 } from '../handoff/index.js';
 import type { CaseRow, EffectRow, LedgerStore, NoteRow, Quarantine, WorkItem } from '../ledger/index.js';
@@ -179,6 +181,12 @@ export interface Holdfast {
     content: Uint8Array | AsyncIterable<Uint8Array>,
     info: EvidenceInput,
   ): Promise<EvidenceArtifact>;
+  /**
+   * Serves and offers evidence no more, for good. An open offer that carries it is rejected `evidence_revoked`: at once where this ledger
+   * decides it, otherwise when its receiver fetches it. What was accepted stays so, and the audit of the case says what was revoked.
+   * @throws evidence_file_missing, personal_data, usage
+   */
+  revokeEvidence(input: RevokeInput): Promise<Revocation>;
   /** Whether a peer is who the configuration says and takes this contract. @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing */
   checkPeer(url: string, contract: string): Promise<void>;
   /** Whether this agent's own node answers, from which a receiver fetches evidence. @throws peer_unreachable */
