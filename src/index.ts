@@ -36,6 +36,8 @@ export { present } from './fence/index.js';
 export type {
   AcceptedWork,
   CaseByPerson,
+  CaseReader,
+  CaseRecord,
   EffectInput,
   EffectResult,
   EscalateInput,
@@ -48,6 +50,9 @@ export type {
   RecoverCaseInput,
   ResolutionInput,
   ResolveEffectInput,
+  Revocation,
+  RevokedOffer,
+  RevokeInput,
   StatusPointer,
 } from './handoff/index.js';
 export { EffectNotDone } from './handoff/index.js';

@@ -70,6 +70,11 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
   'R-052': { where: ['docs'], what: 'For each field it is written down why it is a value or a reference' },
 
+  'R-053': {
+    where: ['sender', 'receiver', 'ledger'],
+    what: 'A reference can be revoked: before the acceptance the offer is rejected, afterwards it is told',
+  },
+
   // Redaction
   'R-054': { where: ['sender'], what: 'An allow list per contract applies before the message is built' },
   'R-056': {
@@ -125,6 +130,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-075': { where: ['ledger'], what: 'Every write carries the epoch; the data layer refuses an older one' },
   'R-076': { where: ['ledger'], what: 'The current epoch presented by anyone but the owner is refused' },
   'R-077': { where: ['receiver'], what: 'Nothing is done before the acceptance is recorded' },
+  'R-078': {
+    where: ['ledger', 'docs'],
+    what: 'Whether the ledger is shared, in the own database, or of each side is declared per kind',
+  },
   'R-079': { where: ['ledger'], what: 'The acceptance key is unique and its transition guarded' },
   'R-080': { where: ['ledger', 'backend'], what: 'The business system sees a unique effect key as well' },
 
@@ -257,5 +266,17 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-190': { where: ['sender', 'receiver'], what: 'The paths of failure are played like the good one' },
 
   // Trade-offs
+  'R-191': {
+    where: ['sender', 'receiver', 'docs'],
+    what: 'A thin pointer names the case alone; each side reads the system of record with its own access',
+  },
+  'R-192': {
+    where: ['sender', 'docs'],
+    what: 'Across organisations the envelope is rich; a thin one is refused there',
+  },
   'R-194': { where: ['sender', 'docs'], what: 'A structured summary comes with the transcript by reference' },
+  'R-195': {
+    where: ['sender', 'receiver', 'ledger'],
+    what: 'Thin and rich offers go through one pipeline, under the same rules of the ledger',
+  },
 };

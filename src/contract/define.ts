@@ -110,7 +110,7 @@ function checkConstraints(definition: Unchecked<ContractDefinition>, report: Rep
   });
   const required = constraints.deadline === true || caps.length > 0 || prohibitions.length > 0;
   const allowed = Array.isArray(definition.allow) && definition.allow.includes('constraints');
-  if (required && !allowed)
+  if (required && !allowed && definition.thin !== true)
     report('allow', 'must name constraints, because the contract requires some of them');
 }
 
@@ -130,6 +130,14 @@ function checkEvidence(evidence: unknown, report: Report): void {
   if (!isCount(maxBytes) || maxBytes === 0) report('evidence.maxBytes', 'must be a positive number of bytes');
 }
 
+/** Nothing of the case crosses under a thin contract, so it cannot ask for what only an envelope brings. */
+function checkThin({ allow, constraints, evidence }: Unchecked<ContractDefinition>, report: Report): void {
+  if (Array.isArray(allow) && allow.length > 0) report('allow', 'must be empty in a thin contract');
+  if (isRecord(constraints) && constraints.deadline === true)
+    report('constraints.deadline', 'must be false in a thin contract: the policy of a kind has none');
+  if (isRecord(evidence) && evidence.max !== 0) report('evidence.max', 'must be 0 in a thin contract');
+}
+
 function checkCodes(codes: unknown, report: Report): void {
   if (codes === undefined) return;
   if (!isRecord(codes)) {
@@ -146,7 +154,7 @@ function checkCodes(codes: unknown, report: Report): void {
 function findProblems(definition: Unchecked<ContractDefinition>): FieldError[] {
   const problems: FieldError[] = [];
   const report: Report = (path, problem) => problems.push({ path, problem });
-  const { name, version, purpose, facts, requiredOutput, output, accept } = definition;
+  const { name, version, purpose, thin, facts, requiredOutput, output, accept } = definition;
   if (!matches(name, KEBAB) || name.length > NAME_LENGTH)
     report('name', `must be kebab-case, at most ${NAME_LENGTH} characters`);
   if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > 9999)
@@ -163,6 +171,8 @@ function findProblems(definition: Unchecked<ContractDefinition>): FieldError[] {
   }
   checkConstraints(definition, report);
   checkEvidence(definition.evidence, report);
+  if (thin !== undefined && typeof thin !== 'boolean') report('thin', 'must be true or false');
+  if (thin === true) checkThin(definition, report);
   if (requiredOutput !== undefined && !matches(requiredOutput, CONTRACT_ID_PATTERN))
     report('requiredOutput', 'must be name/version');
   if (output !== undefined && !isStandardSchema(output))

@@ -67,6 +67,11 @@ export interface ContractDefinition {
   };
   /** For what the receiver gets what the allow list names. */
   readonly purpose: string;
+  /**
+   * Its envelope names the case and carries nothing of it: the facts are what each side's own case reader finds in the system of record
+   * that both use, the constraints the policy of the kind. For kinds of mode `shared`.
+   */
+  readonly thin?: boolean;
   readonly facts: Readonly<Record<string, FactRule>>;
   /** Fields of the case file besides the facts that may leave. */
   readonly allow: readonly (

@@ -64,6 +64,16 @@ export const ERROR_TABLE = {
   not_addressee: rejection('changed', 'sender', 'The envelope is addressed to another agent.'),
   peer_mismatch: rejection('changed', 'sender', 'The authenticated peer is not the from_agent.'),
   peer_not_allowed: rejection('never', 'operator', 'This peer may not hand this over to this skill.'),
+  form_mismatch: rejection(
+    'changed',
+    'sender',
+    'The envelope is thin and its contract is not, or the other way round.',
+  ),
+  thin_separate: rejection(
+    'changed',
+    'operator',
+    'A thin envelope says nothing about its case, so it is of no use to a receiver with a ledger of its own.',
+  ),
   contract_unknown: rejection('changed', 'sender', 'The contract or its version is not accepted here.'),
   skill_unknown: rejection('changed', 'sender', 'The skill is not offered here.'),
   kind_unknown: rejection('changed', 'operator', 'The kind of case is not known to this ledger.'),
@@ -112,6 +122,7 @@ export const ERROR_TABLE = {
   evidence_expired: rejection('changed', 'sender', 'A reference has expired, or would before accept_by.'),
   evidence_unreadable: rejection('changed', 'sender', 'A reference could not be read by this receiver.'),
   evidence_forbidden: rejection('changed', 'sender', 'A reference points where this node does not connect.'),
+  evidence_revoked: rejection('changed', 'sender', 'A reference was revoked by the agent that gave it.'),
   evidence_version: rejection(
     'changed',
     'sender',
@@ -201,6 +212,12 @@ export const ERROR_TABLE = {
     'operator',
     'The case is quarantined, since the ledger contradicts what was witnessed or proved of it; a person has to act.',
   ),
+  reader_missing: error(
+    'same',
+    'operator',
+    'This agent has no case reader for the kind, which a thin contract needs.',
+  ),
+  reader_failed: error('same', 'operator', 'The case reader failed, or gave facts in another form.'),
   outcome_unknown: error('same', 'sender', 'It is not known whether the other side acted.'),
   receipt_invalid: error('never', 'receiver', 'The acceptance does not verify.'),
 

@@ -16,7 +16,8 @@ import { type Redacted, redact, refuseTellingFilenames } from './redact.js';
 import { summarize } from './summarize.js';
 import { envelopeV2 } from './v2/index.js';
 
-export interface BuildInput
+/** What every envelope says, thin or rich. */
+interface AttemptInput
   extends Pick<
     HandoffEnvelope,
     | 'root'
@@ -26,14 +27,17 @@ export interface BuildInput
     | 'from_agent'
     | 'to_agent'
     | 'epoch'
-    | 'references'
-    | 'effects'
     | 'accept_by'
     | 'chain'
   > {
   readonly contract: Contract;
-  readonly caseFile: CaseFile;
   readonly traceparent: string;
+}
+
+export interface ThinInput extends AttemptInput, Pick<HandoffEnvelope, 'case_id' | 'kind'> {}
+
+export interface BuildInput extends AttemptInput, Pick<HandoffEnvelope, 'references' | 'effects'> {
+  readonly caseFile: CaseFile;
   /** Receipts that prove to the addressee what it has not seen; none where absent. */
   readonly provenance?: readonly string[];
   /** Bytes of canonical JSON; 64 KiB where absent. */
@@ -99,30 +103,15 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
   const requiredOutput = caseFile.required_output ?? contract.requiredOutput;
   const output = requiredOutput === undefined ? {} : { required_output: requiredOutput };
   await checkContract(contract, { ...fields, ...output, references });
-  const envelope: HandoffEnvelope = {
-    version: envelopeV2.version,
-    root: input.root,
-    incarnation: input.incarnation,
-    case_id: caseFile.case_id,
-    kind: caseFile.kind,
-    handoff_id: input.handoff_id,
-    attempt: input.attempt,
-    from_agent: input.from_agent,
-    to_agent: input.to_agent,
-    epoch: input.epoch,
-    contract: contract.id,
-    skill: contract.skill.id,
+  const text = canonical({
+    ...identityOf(input, caseFile),
     ...fields,
     ...output,
     summary: summarizeWithoutPersonalData(contract, { ...fields, withheld }, references),
     references,
     effects: input.effects,
-    accept_by: input.accept_by,
-    chain: input.chain,
     provenance: input.provenance ?? [],
-    trace: { traceparent: input.traceparent },
-  };
-  const text = canonical(envelope);
+  } satisfies HandoffEnvelope);
   refuseLarge(text, input.maxEnvelopeBytes ?? DEFAULT_LIMITS.maxEnvelopeBytes);
   return {
     envelope: envelopeV2.parse(JSON.parse(text) as JsonValue),
@@ -130,6 +119,38 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     digest: sha256Hex(text),
     withheld,
     loggable: loggableOf(fields, contract),
+  };
+}
+
+/** The envelope of one attempt under a thin contract; what the contract asks for is looked at in the system of record. */
+export function buildThinEnvelope(
+  input: ThinInput,
+): Pick<BuiltEnvelope, 'envelope' | 'canonical' | 'digest'> {
+  const text = canonical(identityOf(input, input));
+  return {
+    envelope: envelopeV2.parse(JSON.parse(text) as JsonValue),
+    canonical: text,
+    digest: sha256Hex(text),
+  };
+}
+
+function identityOf(input: AttemptInput, { case_id, kind }: Pick<CaseFile, 'case_id' | 'kind'>) {
+  return {
+    version: envelopeV2.version,
+    root: input.root,
+    incarnation: input.incarnation,
+    case_id,
+    kind,
+    handoff_id: input.handoff_id,
+    attempt: input.attempt,
+    from_agent: input.from_agent,
+    to_agent: input.to_agent,
+    epoch: input.epoch,
+    contract: input.contract.id,
+    skill: input.contract.skill.id,
+    accept_by: input.accept_by,
+    chain: input.chain,
+    trace: { traceparent: input.traceparent },
   };
 }
 

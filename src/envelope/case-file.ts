@@ -41,6 +41,7 @@ const fact = z.object({
   source: form.text(100).optional(),
   observed_at: realTime.exactOptional(),
 });
+const sourcedFact = z.strictObject({ ...form.fact.shape, observed_at: realTime.exactOptional() });
 const constraints = z.object({
   deadline: realTime.exactOptional(),
   caps: z.record(form.operation, form.money).default({}),
@@ -143,6 +144,13 @@ export function checkCaseFile(file: CaseFile | Readonly<Record<string, unknown>>
   const judged = judge(asJson(known ? rest : file));
   const paths = known?.map((path) => redactText(path).text) ?? [];
   return { ...judged, unlisted: [...paths, ...judged.unlisted] };
+}
+
+/** Facts that somebody else's code has found, each in the form that it has in an envelope. @throws reader_failed */
+export function checkFacts(facts: unknown): Fact[] {
+  const result = z.array(sourcedFact).max(100).safeParse(facts);
+  if (result.success) return result.data;
+  throw new HoldfastError('reader_failed', undefined, { fields: fieldsOf(result.error) });
 }
 
 function isPaths(value: unknown): value is readonly string[] {

@@ -6,8 +6,8 @@ export {
   type ReceiptPart,
   type RejectionPart,
 } from './answers.js';
-export { type BuildInput, buildEnvelope, loggableOf } from './build.js';
-export { type CaseFile, checkCaseFile, parseCaseFile } from './case-file.js';
+export { type BuildInput, buildEnvelope, buildThinEnvelope, loggableOf, type ThinInput } from './build.js';
+export { type CaseFile, checkCaseFile, checkFacts, parseCaseFile } from './case-file.js';
 export { renderJsonSchemas } from './json-schemas.js';
 export type * from './model.js';
 export { buildOfferMessage, readOffer, readOfferKey, readStoredEnvelope } from './offer.js';

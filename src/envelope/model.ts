@@ -47,6 +47,11 @@ export interface EnvelopeSummary {
 
 /** The document that crosses: every field of version 2, and no other. */
 export interface HandoffEnvelope {
+  /**
+   * No field of the document: says that it had those up to `skill`, `accept_by`, `chain` and `trace` only. The others are empty here,
+   * and say nothing about the case.
+   */
+  readonly thin?: true;
   readonly version: number;
   readonly root: string;
   readonly incarnation: string;

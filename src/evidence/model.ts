@@ -21,6 +21,8 @@ export interface EvidenceArtifact {
   readonly mediaType: string;
   readonly filename: string;
   readonly storedAt: string;
+  /** Where it was revoked: it is not served or offered any more. */
+  readonly revoked?: { readonly at: string; readonly reason: string };
 }
 
 /** What must be true of the bytes for them to be kept. */
@@ -46,13 +48,15 @@ export interface EvidenceStore {
   find(artifactId: string, version?: number): Promise<EvidenceArtifact | null>;
   /** Every version of every artifact, oldest first. */
   list(): Promise<EvidenceArtifact[]>;
+  /** Marks a version for good; the first reason stays. `null` where there is no such version. */
+  revoke(artifactId: string, version: number, reason: string): Promise<EvidenceArtifact | null>;
   /** The bytes under a digest. @throws evidence_file_missing */
   open(sha256: string): AsyncIterable<Uint8Array>;
 }
 
 /** One guarded download: the body as a stream and its media type as the server names it, under the receiver's own identity. */
 export interface EvidenceDownloader {
-  /** @throws evidence_forbidden, evidence_unreadable, evidence_too_large */
+  /** @throws evidence_forbidden, evidence_revoked, evidence_unreadable, evidence_too_large */
   download(
     url: string,
     limits: { maxBytes: number; timeoutMs: number },

@@ -94,7 +94,7 @@ function localIdOf(reference: EvidenceReference, filename: string): string {
  * Fetches one reference once and keeps the bytes only if all that was declared of them is true. The artifact returned is the
  * receiver's own copy, under an id of its own store.
  * @throws evidence_hash_missing, evidence_expired, evidence_too_large, evidence_media_type, evidence_hash_mismatch,
- *   evidence_size_mismatch, evidence_forbidden, evidence_unreadable
+ *   evidence_size_mismatch, evidence_forbidden, evidence_revoked, evidence_unreadable
  */
 export async function receiveEvidence(
   reference: EvidenceReference,

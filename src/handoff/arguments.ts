@@ -97,10 +97,11 @@ const ARGUMENTS = {
     content,
     info: shape({ filename: text, mediaType: text, artifactId: text.optional() }),
   }),
+  revokeEvidence: shape({ artifactId: text, version: epoch.optional(), reason: byPerson.reason }),
   checkPeer: shape({ url: text, contract: text }),
   handOff: shape({
     ref,
-    caseFile: shape({}),
+    caseFile: shape({}).optional(),
     to: text,
     contract: text,
     evidence: z.array(artifact, 'must be an array').optional(),
@@ -120,6 +121,7 @@ const ARGUMENTS = {
     ],
     'must name `to`, and either `handoffId` with `attempt`, or `caseId`',
   ),
+  onCase: shape({ kind: text, reader: run }),
   onHandoff: shape({
     contract: z.union([text, shape({ id: text })], 'must be a contract or its id'),
     handler: shape({ check: run.optional(), work: run.optional() }),

@@ -1,4 +1,5 @@
 export { checkArguments } from './arguments.js';
+export type { CaseReader, CaseRecord } from './case-reader.js';
 export { createControl } from './control.js';
 export { createDelivery, type Delivery } from './delivery.js';
 export { EffectNotDone, runEffect } from './effects.js';
@@ -27,6 +28,7 @@ export { createPeople } from './people.js';
 export type { ControlReceiver, OfferReceiver, PeerClient } from './port.js';
 export { createReceiver } from './receiver.js';
 export { storedResult } from './result.js';
+export { type Revocation, type RevokedOffer, type RevokeInput, revokeEvidence } from './revocation.js';
 export { createSender, type Sender } from './sender.js';
 export { statusPointer } from './status.js';
 export { createWorker, type Worker } from './worker.js';

@@ -18,6 +18,7 @@ import {
 } from '../ledger/index.js';
 import { mayPass } from '../trust/index.js';
 import type { Delivery } from './answers.js';
+import { type CaseReader, readCase } from './case-reader.js';
 import type { ReceivedContract } from './model.js';
 import { type CaseStanding, type ProvenanceOptions, standingOf, verifyProvenance } from './provenance.js';
 import { runCheck } from './verdict.js';
@@ -33,6 +34,8 @@ export interface JudgeOptions extends ProvenanceOptions {
   readonly limits: Limits;
   readonly clock: Clock;
   received(contract: string): ReceivedContract | null;
+  /** Of cases of this kind. */
+  reader(kind: string): CaseReader | null;
 }
 
 /** What stands behind an offer once its sender's permission has been looked at. */
@@ -57,12 +60,15 @@ export function judgePermission(
   const received = options.received(envelope.contract);
   if (!received) throw new HoldfastError('contract_unknown');
   if (received.contract.skill.id !== envelope.skill) throw new HoldfastError('skill_unknown');
+  if ((received.contract.thin === true) !== (envelope.thin === true))
+    throw new HoldfastError('form_mismatch');
   const peer = options.peers.find(principal.agent);
   if (!peer || !mayPass(peer, envelope.contract, envelope.skill)) throw new HoldfastError('peer_not_allowed');
   if (!kind) throw new HoldfastError('kind_unknown');
   if (!kind.contracts.includes(envelope.contract)) {
     throw new HoldfastError('contract_unknown', 'The kind of case is not handed over under this contract.');
   }
+  if (envelope.thin && kind.mode === 'separate') throw new HoldfastError('thin_separate');
   judgeLimits(envelope, kind);
   return { received, kind };
 }
@@ -124,8 +130,9 @@ export async function judgeContent(
   standing: Standing,
   options: JudgeOptions,
 ): Promise<{ constraints: Constraints; loggable: Record<string, unknown> }> {
-  const { envelope } = offer;
   const { contract, handler } = standing.received;
+  if (offer.envelope.thin) return judgeThin(offer, standing, options);
+  const { envelope } = offer;
   const facts = await checkContract(contract, envelope);
   const constraints = agree(envelope, contract, standing.case, standing.kind);
   judgeArtifact(envelope);
@@ -140,6 +147,27 @@ export async function judgeContent(
     faultPoint('R2.after_fetch');
     evidence.push(verifiedEvidence({ ...kept, artifactId, version }, options.evidence.store));
   }
+  await runChecks({ contract, handler }, envelope, facts, evidence);
+  return { constraints, loggable: loggableOf(envelope, contract) };
+}
+
+/** The same of a case that both sides have: what the envelope would have said is read in the system of record, as this agent. */
+async function judgeThin({ envelope, ref }: OfferInHand, standing: Standing, { reader }: JudgeOptions) {
+  const { received, kind, case: row } = standing;
+  const { contract } = received;
+  const { constraints } = row;
+  const read = await readCase({ ref, kind, contract, constraints, reader: reader(kind.kind) });
+  const { facts, outputs, constraints: bounds, loggable } = read;
+  await runChecks(received, { ...envelope, facts, constraints: bounds }, outputs, []);
+  return { constraints: { ...bounds, operations: contract.operations }, loggable };
+}
+
+async function runChecks(
+  { contract, handler }: ReceivedContract,
+  envelope: HandoffEnvelope,
+  facts: Record<string, unknown>,
+  evidence: readonly VerifiedEvidence[],
+): Promise<void> {
   const view: OfferView = {
     caseId: envelope.case_id,
     root: envelope.root,
@@ -152,7 +180,6 @@ export async function judgeContent(
   for (const check of [contract.accept, handler.check]) {
     if (check) await runCheck(check, view, contract);
   }
-  return { constraints, loggable: loggableOf(envelope, contract) };
 }
 
 /** Says which of an envelope's references an error is about. */

@@ -6,13 +6,16 @@ import type { EffectRow, NoteRow, OfferRow, WorkItem } from '../ledger/index.js'
 /** One handover as its sender asks for it. */
 export interface HandOffInput {
   readonly ref: CaseRef;
-  /** The case's source record, as read by `parseCaseFile` or as the plain object of its JSON; redaction decides what of it leaves. */
-  readonly caseFile: CaseFile | Readonly<Record<string, unknown>>;
+  /**
+   * The case's source record, as read by `parseCaseFile` or as the plain object of its JSON; redaction decides what of it leaves. None
+   * under a thin contract.
+   */
+  readonly caseFile?: CaseFile | Readonly<Record<string, unknown>>;
   /** URL of the agent that is to own the case. */
   readonly to: string;
   /** `name/version` */
   readonly contract: string;
-  /** Artifacts in this node's evidence store, none where absent; the latest version where none is named. */
+  /** Artifacts in this node's evidence store, none where absent; the latest version where none is named. None under a thin contract. */
   readonly evidence?: readonly { readonly artifactId: string; readonly version?: number }[];
   /** Until when the receiver may accept, milliseconds from now; default: the kind's limit. */
   readonly acceptWithinMs?: number;

@@ -31,6 +31,7 @@ import {
   type Rejection,
   rejectionPart,
 } from './answers.js';
+import type { CaseReader } from './case-reader.js';
 import { judgeContent, judgePermission, judgeStanding, type OfferInHand, type Standing } from './judge.js';
 import { Lanes } from './lanes.js';
 import type { ReceivedContract } from './model.js';
@@ -48,6 +49,8 @@ export interface ReceiverOptions {
   readonly logger: Logger;
   /** `name/version` -> what is accepted here. */
   received(contract: string): ReceivedContract | null;
+  /** Of cases of this kind. */
+  reader(kind: string): CaseReader | null;
   /** Called once an acceptance has committed and its answer can leave. */
   onAccepted(item: WorkItem): void;
 }

@@ -9,7 +9,13 @@ import {
   type Limits,
   toUtc,
 } from '../core/index.js';
-import { buildEnvelope, buildOfferMessage, checkCaseFile, type EnvelopeRegistry } from '../envelope/index.js';
+import {
+  buildEnvelope,
+  buildOfferMessage,
+  buildThinEnvelope,
+  type EnvelopeRegistry,
+  type ThinInput,
+} from '../envelope/index.js';
 import {
   buildReference,
   type EvidenceReference,
@@ -17,8 +23,10 @@ import {
   signEvidenceUrl,
 } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { CaseRow, LedgerStore } from '../ledger/index.js';
+import type { CaseRow, KindDefinition, LedgerStore } from '../ledger/index.js';
 import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
+import { type CaseReader, readCase } from './case-reader.js';
+import { contentOf } from './content.js';
 import type { Delivery } from './delivery.js';
 import type { HandOffInput, HandOffResult } from './model.js';
 import type { PeerClient } from './port.js';
@@ -41,6 +49,8 @@ export interface SenderOptions {
   readonly clock: Clock;
   readonly delivery: Delivery;
   contract(id: string): Contract | null;
+  /** Of cases of this kind. */
+  reader(kind: string): CaseReader | null;
 }
 
 export interface Sender {
@@ -53,7 +63,8 @@ export interface Sender {
    * Offers a case to another agent and waits for the decision. Until an acceptance is verified the sender is the owner.
    * Everything that can be found wrong before the intent is stored is thrown and changes nothing; afterwards the outcome is returned.
    * @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing, evidence_file_missing,
-   *   evidence_expires_early, personal_data, offer_open, effect_in_flight, case_changed, epoch_stale, not_owner, and what the contract finds missing
+   *   evidence_expires_early, evidence_revoked, personal_data, offer_open, effect_in_flight, case_changed, epoch_stale, not_owner, and what the
+   *   contract finds missing; under a thin contract thin_separate, reader_missing, reader_failed, records_disagree
    */
   handOff(input: HandOffInput): Promise<HandOffResult>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
@@ -85,13 +96,7 @@ export function createSender(options: SenderOptions): Sender {
         `Cases of kind ${row.kind} are not handed over under ${contract.id}.`,
       );
     }
-    const caseFile = checkCaseFile(input.caseFile);
-    if (caseFile.case_id !== row.ref.caseId || caseFile.kind !== row.kind) {
-      throw new HoldfastError(
-        'case_file_invalid',
-        `The case file is not of ${row.ref.caseId}, kind ${row.kind}.`,
-      );
-    }
+    const caseFile = contentOf(input, { row, kind, contract, reader: options.reader(row.kind) });
     if (row.hops.length + 1 > kind.limits.maxHops || row.tasksLeft < 1) {
       throw new HoldfastError('chain_limit', undefined, {
         data: { hops: row.hops.length + 1, max: kind.limits.maxHops, tasks_left: row.tasksLeft },
@@ -106,9 +111,8 @@ export function createSender(options: SenderOptions): Sender {
     const key = { tenant: row.ref.tenant, root: row.ref.root, sender: self, handoffId };
     const attempt = (await ledger.lastAttempt(key)) + 1;
     const effects = await ledger.listEffects(row.ref);
-    const built = await buildEnvelope({
+    const said = {
       contract,
-      caseFile,
       root: row.ref.root,
       incarnation: await ledger.incarnation(),
       handoff_id: handoffId,
@@ -116,20 +120,27 @@ export function createSender(options: SenderOptions): Sender {
       from_agent: self,
       to_agent: peer.url,
       epoch: row.epoch,
-      references,
-      effects: effects.map(({ key: effectKey, state, operation, amount }) => ({
-        key: effectKey,
-        status: state,
-        operation,
-        ...(amount ? { amount } : {}),
-      })),
       accept_by: toUtc(acceptBy),
       chain: { hops: [...row.hops, self], tasks_left: row.tasksLeft },
-      provenance:
-        kind.mode === 'separate' ? provenanceFor(peer.url, await ledger.listTransfers(row.ref)) : [],
       traceparent: input.traceparent ?? newTraceparent(),
-      maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
-    });
+    };
+    const built =
+      caseFile === null
+        ? await buildThin(said, row, kind)
+        : await buildEnvelope({
+            ...said,
+            caseFile,
+            references,
+            effects: effects.map(({ key: effectKey, state, operation, amount }) => ({
+              key: effectKey,
+              status: state,
+              operation,
+              ...(amount ? { amount } : {}),
+            })),
+            provenance:
+              kind.mode === 'separate' ? provenanceFor(peer.url, await ledger.listTransfers(row.ref)) : [],
+            maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
+          });
     const holder = await options.delivery.prepare();
     faultPoint('S2.before_commit');
     const offer = await ledger.intendOffer({
@@ -150,6 +161,18 @@ export function createSender(options: SenderOptions): Sender {
     });
     faultPoint('S2.after_commit');
     return options.delivery.deliver(offer);
+  }
+
+  /** Nothing of the case leaves; it is looked at all the same, so that what the receiver would refuse is not offered. */
+  async function buildThin(said: Omit<ThinInput, 'case_id' | 'kind'>, row: CaseRow, kind: KindDefinition) {
+    const { loggable } = await readCase({
+      ...row,
+      kind,
+      contract: said.contract,
+      reader: options.reader(row.kind),
+    });
+    const built = buildThinEnvelope({ ...said, case_id: row.ref.caseId, kind: row.kind });
+    return { ...built, withheld: [], loggable };
   }
 
   async function ownedCase(ref: CaseRef): Promise<CaseRow> {
@@ -181,6 +204,12 @@ export function createSender(options: SenderOptions): Sender {
         throw new HoldfastError(
           'evidence_file_missing',
           `There is no artifact ${artifactId} in the evidence store.`,
+        );
+      }
+      if (artifact.revoked) {
+        throw new HoldfastError(
+          'evidence_revoked',
+          `Version ${artifact.version} of ${artifact.artifactId} was revoked: ${artifact.revoked.reason}`,
         );
       }
       const url = signEvidenceUrl(options.evidence.secret, {

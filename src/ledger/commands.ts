@@ -239,6 +239,17 @@ export interface Resolution {
   readonly records?: readonly { readonly name: string; readonly id: string }[];
 }
 
+/** One artifact version that an offer carries and its sender has revoked. */
+export interface RecordRevocationCommand {
+  readonly key: AcceptanceKey;
+  readonly artifactId: string;
+  readonly version: number;
+  readonly sha256: string;
+  readonly reason: string;
+  /** The rejection part as JSON, which answers the offer where this ledger closes it. */
+  readonly answer: string;
+}
+
 export interface RecordReceiptCommand {
   readonly key: AcceptanceKey;
   readonly receipt: string;

@@ -7,6 +7,7 @@ export { boundsOf } from './rules/facts.js';
 export { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from './rules/index.js';
 export { claimIdOf, isOpen, isUnfinished, offerRow } from './rules/offers.js';
 export { judgeOwnership } from './rules/ownership.js';
+export { narrow } from './rules/policy.js';
 export type {
   CaseFacts,
   Change,

@@ -271,6 +271,7 @@ export type AuditType =
   | 'delivery_repeated'
   | 'delivery_conflict'
   | 'receipt_verified'
+  | 'evidence_revoked'
   | 'owner_changed'
   | 'work_settled'
   | 'note_added'

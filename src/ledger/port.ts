@@ -13,6 +13,7 @@ import type {
   OpenCaseCommand,
   OwnerWrite,
   RecordReceiptCommand,
+  RecordRevocationCommand,
   RecoverCaseCommand,
   RejectCommand,
   SettleEffectCommand,
@@ -144,7 +145,15 @@ export interface LedgerStore {
   getOffer(key: AcceptanceKey): Promise<OfferRow | null>;
   listOffers(
     tenant: string,
-    filter: { from?: string; to?: string; caseId?: string; open?: boolean; limit?: number },
+    filter: {
+      from?: string;
+      to?: string;
+      caseId?: string;
+      open?: boolean;
+      /** Only those whose message holds this text. */
+      holds?: string;
+      limit?: number;
+    },
   ): Promise<OfferRow[]>;
   /** The last attempt under this handoff id by this sender, or 0. */
   lastAttempt(key: Omit<AcceptanceKey, 'attempt'>): Promise<number>;
@@ -153,6 +162,11 @@ export interface LedgerStore {
    * and nothing changes. @throws offer_unknown, not_owner; withdraw_needed in a `separate` kind
    */
   voidOffer(command: VoidOfferCommand): Promise<DecideResult>;
+  /**
+   * Evidence that the offer carries was revoked: an open one of a `shared` kind is rejected with that decision, an accepted one, and one that
+   * another ledger decides, has it told in the audit; a closed one stays as it is. @throws offer_unknown, usage
+   */
+  recordRevocation(command: RecordRevocationCommand): Promise<OfferRow>;
   /** `shared`: keeps a verified receipt with the key that verified it. Idempotent. @throws offer_unknown; offer_decided where the ledger did not record an acceptance */
   recordReceipt(command: RecordReceiptCommand): Promise<OfferRow>;
   /**

@@ -2,6 +2,7 @@ import type { Contract } from '../contract/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, normalizeAgentUrl } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import {
+  type CaseReader,
   checkArguments,
   createPeople,
   type EffectInput,
@@ -9,6 +10,7 @@ import {
   type HandoffHandler,
   type QueryInput,
   type QueryResult,
+  revokeEvidence,
   runEffect,
   type Sender,
   statusPointer,
@@ -27,6 +29,7 @@ import type {
   OpenCaseInput,
 } from './holdfast.js';
 import { putKinds } from './kinds.js';
+import type { CaseReaders } from './readers.js';
 import type { ContractBook } from './received.js';
 import type { Service } from './service.js';
 import type { NewsHandler, Watches } from './watches.js';
@@ -37,6 +40,7 @@ export interface AgentParts {
   readonly ledger: LedgerStore;
   readonly evidence: EvidenceStore;
   readonly contracts: ContractBook;
+  readonly readers: CaseReaders;
   readonly sender: Sender;
   readonly service: Service;
   readonly watches: Watches;
@@ -164,6 +168,7 @@ export function createAgent(parts: AgentParts): Holdfast {
       const stream = content instanceof Uint8Array ? once(content) : content;
       return evidence.put(stream, info, { maxBytes: config.limits.max_evidence });
     },
+    revokeEvidence: (input) => revokeEvidence(input, { self, tenant, ledger, store: evidence }),
     async checkPeer(url, contract) {
       checkArguments('checkPeer', { url, contract });
       return sender.checkPeer(normalizeAgentUrl(url), contract);
@@ -192,6 +197,13 @@ export function createAgent(parts: AgentParts): Holdfast {
       checkArguments('onHandoff', { contract, handler });
       if (service.started) throw new HoldfastError('usage', 'Handlers are registered before start.');
       contracts.handle(contract, handler);
+    },
+    onCase(kind: string, reader: CaseReader) {
+      checkArguments('onCase', { kind, reader });
+      if (service.started) throw new HoldfastError('usage', 'Readers are registered before start.');
+      if (parts.readers.has(kind))
+        throw new HoldfastError('usage', `Cases of ${kind} have a reader already.`);
+      parts.readers.set(kind, reader);
     },
     async start(options = {}) {
       // Before anything is written, and before anybody is told.

@@ -102,6 +102,11 @@ const kind = z.strictObject({
     [],
     'Contracts under which such a case may be handed over.',
   ),
+  reader: absent(
+    path,
+    'path',
+    "A module whose default export reads a case of this kind from the system of record: needed where one of the contracts is thin. It is this agent's alone, and not stored in the ledger.",
+  ),
   policy: section({
     caps: optional(
       z.record(operation, money),

@@ -1,5 +1,7 @@
+import { kindsOf } from './config.js';
 import type { Config } from './config-schema.js';
 import { loadContracts, loadHandlers } from './contracts.js';
+import { checkThinKinds, loadReaders } from './readers.js';
 import { ContractBook } from './received.js';
 
 /** What a valid configuration leads to outside its own file. */
@@ -16,6 +18,8 @@ export interface VerifiedConfig {
 export async function verifyConfig(dir: string, config: Config): Promise<VerifiedConfig> {
   const known = await loadContracts(dir, config.contracts);
   const book = new ContractBook(known, config.receives);
+  checkThinKinds(kindsOf(config), book);
+  await loadReaders(dir, config);
   if (config.handlers !== undefined) await loadHandlers(dir, config.handlers);
   // Handlers may bring contracts of their own, and all agents on a ledger share its kinds: neither is surely wrong.
   const named = [

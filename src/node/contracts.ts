@@ -23,7 +23,7 @@ export async function loadContracts(dir: string, names: readonly string[]): Prom
 }
 
 /** The default export of a user's module. @throws config_invalid when it cannot be loaded */
-async function loadModule(dir: string, path: string): Promise<unknown> {
+export async function loadModule(dir: string, path: string): Promise<unknown> {
   try {
     return ((await import(pathToFileURL(resolve(dir, path)).href)) as { default?: unknown }).default;
   } catch (cause) {

@@ -3,6 +3,7 @@ import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
 import type { EvidenceArtifact, EvidenceStore } from '../evidence/index.js';
 import type {
   CaseByPerson,
+  CaseReader,
   EffectInput,
   EffectResult,
   EscalateInput,
@@ -13,6 +14,8 @@ import type {
   ReassignInput,
   RecoverCaseInput,
   ResolveEffectInput,
+  Revocation,
+  RevokeInput,
   StatusPointer,
 } from '../handoff/index.js';
 import type { CaseRow, EffectRow, LedgerStore, NoteRow, Quarantine, WorkItem } from '../ledger/index.js';
@@ -178,6 +181,12 @@ export interface Holdfast {
     content: Uint8Array | AsyncIterable<Uint8Array>,
     info: EvidenceInput,
   ): Promise<EvidenceArtifact>;
+  /**
+   * Serves and offers evidence no more, for good. An open offer that carries it is rejected `evidence_revoked`: at once where this ledger
+   * decides it, otherwise when its receiver fetches it. What was accepted stays so, and the audit of the case says what was revoked.
+   * @throws evidence_file_missing, personal_data, usage
+   */
+  revokeEvidence(input: RevokeInput): Promise<Revocation>;
   /** Whether a peer is who the configuration says and takes this contract. @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing */
   checkPeer(url: string, contract: string): Promise<void>;
   /** Whether this agent's own node answers, from which a receiver fetches evidence. @throws peer_unreachable */
@@ -196,7 +205,9 @@ export interface Holdfast {
 
   /** What this agent does with handoffs under a contract; it then accepts them. Before {@link start}. @throws usage */
   onHandoff(contract: string | Contract, handler: HandoffHandler): void;
-  /** Listens, then finishes what a crash left open. @throws port_taken, kind_conflict */
+  /** How this agent reads a case of a kind where a thin contract leaves that to it; the same as `kinds.<name>.reader`. Before {@link start}. @throws usage */
+  onCase(kind: string, reader: CaseReader): void;
+  /** Listens, then finishes what a crash left open. @throws port_taken, kind_conflict, config_invalid, reader_missing */
   start(options?: { port?: number; host?: string }): Promise<{ url: string; host: string; port: number }>;
   /** Stops listening, waits for work under way and closes the ledger. */
   close(): Promise<void>;

@@ -37,7 +37,7 @@ import {
   type PeerDirectory,
 } from '../trust/index.js';
 import { createAgent } from './agent.js';
-import { checkConfig, limitsOf, peersOf, readConfig } from './config.js';
+import { checkConfig, kindsOf, limitsOf, peersOf, readConfig } from './config.js';
 import type { Config } from './config-schema.js';
 import { loadContracts, loadHandlers } from './contracts.js';
 import { Dispatcher } from './dispatcher.js';
@@ -47,6 +47,7 @@ import { createLogger } from './logger.js';
 import { openIdentity } from './node-keys.js';
 import { CALLER_RETRIES_MS, DEFAULT_PACE, type Pace } from './pace.js';
 import { Processes } from './processes.js';
+import { checkReaders, checkThinKinds, loadReaders } from './readers.js';
 import { ContractBook } from './received.js';
 import { loadEvidenceSecret } from './secrets.js';
 import { Service } from './service.js';
@@ -87,6 +88,8 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   if (faultsEnabled) logger.warn({}, 'HOLDFAST_FAULTS IS SET: this process can be made to fail on purpose');
   const contracts = new ContractBook(await loadContracts(dir, config.contracts), config.receives);
   for (const [id, handler] of Object.entries(options.handlers ?? {})) contracts.handle(id, handler);
+  checkThinKinds(kindsOf(config), contracts);
+  const readers = await loadReaders(dir, config);
   const identity = await openIdentity(dir, config.url, clock);
   const secret = loadEvidenceSecret(dir);
   const store = openEvidenceFiles(resolve(dir, config.evidence.dir));
@@ -143,6 +146,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     limits,
     clock,
     contract: (id) => contracts.require(id),
+    reader: (kind) => readers.get(kind) ?? null,
   });
   const worker = createWorker({
     self,
@@ -166,6 +170,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     clock,
     logger,
     received,
+    reader: (kind) => readers.get(kind) ?? null,
     onAccepted: (item) => worker.start(item),
   });
   const pushes = createPushDelivery({
@@ -189,6 +194,9 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     ledger: { target: redactUrl(place.target), ...inspection },
     async loadHandlers(holdfast) {
       if (config.handlers !== undefined) await (await loadHandlers(dir, config.handlers))(holdfast);
+      const kinds = await ledger.listKinds(config.tenant);
+      checkThinKinds(kinds, contracts);
+      checkReaders(kinds, contracts, readers);
     },
     createServer: () =>
       createNodeServer({
@@ -235,6 +243,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     ledger,
     evidence: store,
     contracts,
+    readers,
     sender,
     service,
     watches,

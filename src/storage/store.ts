@@ -30,6 +30,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     lastAttempt: (key) => read('lastAttempt', key),
     voidOffer: (command) => write('voidOffer', command),
     recordReceipt: (command) => write('recordReceipt', command),
+    recordRevocation: (command) => write('recordRevocation', command),
     releaseOffer: (transfer) => write('releaseOffer', transfer),
     closeOffer: (command) => write('closeOffer', command),
     listTransfers: (ref) => read('transfers', ref),

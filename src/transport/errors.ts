@@ -34,6 +34,7 @@ const INTERNAL: Mapping = [500, -32603, 'INTERNAL'];
 
 const BY_CODE: Partial<Record<ErrorCode, Mapping>> = {
   unauthenticated: [401, -32600, 'UNAUTHENTICATED'],
+  evidence_revoked: [410, -32602, 'FAILED_PRECONDITION'],
   not_found: [404, -32602, 'NOT_FOUND'],
   body_too_large: [413, -32600, 'INVALID_ARGUMENT'],
   json_invalid: [400, -32700, 'INVALID_ARGUMENT'],

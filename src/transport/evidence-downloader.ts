@@ -3,8 +3,10 @@ import type { EvidenceDownloader } from '../evidence/index.js';
 import { bareMediaType } from '../protocol/index.js';
 import type { GuardedFetch } from './guarded-fetch.js';
 
+const GONE = 410;
+
 function toEvidenceError(error: unknown): unknown {
-  if (!isHoldfastError(error)) return error;
+  if (!isHoldfastError(error) || error.code === 'evidence_revoked') return error;
   if (error.code === 'url_forbidden') {
     return new HoldfastError('evidence_forbidden', undefined, { data: error.data, cause: error });
   }
@@ -39,6 +41,7 @@ export function createEvidenceDownloader(
         });
         if (answer.status !== 200) {
           answer.discard();
+          if (answer.status === GONE) throw new HoldfastError('evidence_revoked');
           throw new HoldfastError('peer_error', 'The evidence was not served.', {
             data: { status: answer.status },
           });

@@ -71,13 +71,14 @@ async function findGranted(
   if (grant === null || grant.audience !== principal.agent) throw new HoldfastError('not_found');
   const artifact = await store.find(grant.artifactId, grant.version);
   if (artifact === null || artifact.sha256 !== grant.sha256) throw new HoldfastError('not_found');
+  if (artifact.revoked !== undefined) throw new HoldfastError('evidence_revoked');
   return artifact;
 }
 
 /**
  * One version of one artifact, to the agent it was signed for. Never shown in a browser, never cached.
  *
- * @throws not_found whatever is wrong with the URL
+ * @throws not_found whatever is wrong with the URL, evidence_revoked
  */
 export async function serveEvidence(
   options: EvidenceRouteOptions,

@@ -47,6 +47,8 @@ describe('the documents', () => {
       'examples/library/handover.mjs',
       'examples/own-contract/replacement.mjs',
       'examples/own-contract/replacement.yaml',
+      'examples/thin/reader.mjs',
+      'examples/thin/review.mjs',
     ]);
     for (const [, file = '', text] of shown) expect(text, file).toBe(readFileSync(file, 'utf8'));
   });

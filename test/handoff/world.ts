@@ -167,6 +167,7 @@ export async function createWorld(
     clock,
     logger: silentLogger,
     received: (id) => (id === contract.id ? { contract, handler: handler.current } : null),
+    reader: () => null,
     onAccepted: (item) => accepted.push(item),
   });
   const control = createControl({ ledger, peers: peersOfBilling, receiver, logger: silentLogger });
@@ -228,6 +229,7 @@ export async function createWorld(
     limits: DEFAULT_LIMITS,
     clock,
     contract: (id) => (id === contract.id ? contract : null),
+    reader: () => null,
   });
   return {
     ledger,

@@ -35,6 +35,25 @@ async function read(digest: string): Promise<string> {
 }
 
 describe('evidence files', () => {
+  it('[R-053] keep a revocation, with its first reason, for who opens them next; the bytes stay', async () => {
+    const { artifactId } = await put('one');
+    await put('two', artifactId);
+    expect(await store.revoke(artifactId, 3, 'not there')).toBeNull();
+    const revoked = await store.revoke(artifactId, 1, 'wrong customer');
+    expect(revoked).toMatchObject({ version: 1, revoked: { reason: 'wrong customer' } });
+    expect(await store.revoke(artifactId, 1, 'said again')).toEqual(revoked);
+
+    const reopened = openEvidenceFiles(dir);
+    expect(await reopened.find(artifactId, 1)).toEqual(revoked);
+    expect(await reopened.find(artifactId)).not.toHaveProperty('revoked');
+    expect((await reopened.list()).map(({ revoked: mark }) => mark?.reason)).toEqual([
+      'wrong customer',
+      undefined,
+    ]);
+    expect(await put('one', artifactId)).toEqual(revoked);
+    expect(await read(sha256('one'))).toBe('one');
+  });
+
   it('keep content under its digest, private, and nothing half-written', async () => {
     const artifact = await put('one-two-three');
     expect(artifact).toMatchObject({ version: 1, sha256: sha256('one-two-three'), bytes: 13 });

@@ -9,6 +9,7 @@ import { proofSuite } from './suite/proofs.js';
 import { pushSuite } from './suite/push.js';
 import { quarantineSuite } from './suite/quarantine.js';
 import { recoverySuite } from './suite/recovery.js';
+import { revocationSuite } from './suite/revocations.js';
 import { separateSuite } from './suite/separate.js';
 import { taskSuite } from './suite/tasks.js';
 import { watchSuite } from './suite/watch.js';
@@ -30,4 +31,5 @@ export function ledgerSuite(open: OpenLedger): void {
   proofSuite(open);
   peopleSuite(open);
   recoverySuite(open);
+  revocationSuite(open);
 }

@@ -33,6 +33,20 @@ describe('evidence', () => {
   const fetchAs = (agent: string, url: string) =>
     fetch(url, { headers: { authorization: `Bearer ${agent}` } });
 
+  test('[R-053] is gone once it was revoked, and tells so to nobody but the agent it was signed for', async () => {
+    const artifact = await stored();
+    const url = urlOf(artifact);
+    expect((await fetchAs(PEER, url)).status).toBe(200);
+    await node.evidence.revoke(artifact.artifactId, artifact.version, 'the reason stays here');
+    const answer = await fetchAs(PEER, url);
+    expect(answer.status).toBe(410);
+    const body = await answer.text();
+    expect(body).toContain('EVIDENCE_REVOKED');
+    expect(body).not.toContain('the reason stays here');
+    expect((await fetchAs(STRANGER, url)).status).toBe(404);
+    expect((await fetchAs(PEER, url.replace('sig=', 'sig=x'))).status).toBe(404);
+  });
+
   test('is served to the agent it was signed for, as an attachment that nothing renders', async () => {
     const artifact = await stored({ mediaType: 'text/html', filename: 'Ümlaut "x".html' });
     const answer = await fetchAs(PEER, urlOf(artifact));

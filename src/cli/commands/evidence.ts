@@ -1,8 +1,15 @@
 import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
 import type { EvidenceArtifact } from '../../evidence/index.js';
+import type { OfferState } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
-import { findEvidence, PRIVACY_OPTIONS, readEvidenceFile, storeEvidenceFile } from '../evidence.js';
+import {
+  findEvidence,
+  PRIVACY_OPTIONS,
+  parseArtifact,
+  readEvidenceFile,
+  storeEvidenceFile,
+} from '../evidence.js';
 import { writeNew } from '../files.js';
 import { counted, printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
@@ -67,6 +74,7 @@ export function addEvidence(program: Command, session: Session): void {
         return null;
       }),
     );
+  addRevoke(commands, session);
   leaf(commands, 'list', 'list what is stored here, own and received', ['evidence list --dir triage']).action(
     (options: CommonOptions) =>
       session.withAgent(options, async ({ evidence }) => {
@@ -74,13 +82,14 @@ export function addEvidence(program: Command, session: Session): void {
         return {
           json: { artifacts },
           text: printTable(
-            ['ARTIFACT', 'VERSION', 'FILE', 'TYPE', 'BYTES', 'SHA256'],
-            artifacts.map(({ artifactId, version, filename, mediaType, bytes, sha256 }) => [
+            ['ARTIFACT', 'VERSION', 'FILE', 'TYPE', 'BYTES', 'REVOKED', 'SHA256'],
+            artifacts.map(({ artifactId, version, filename, mediaType, bytes, sha256, revoked }) => [
               artifactId,
               String(version),
               filename,
               mediaType,
               String(bytes),
+              revoked?.at ?? '',
               sha256,
             ]),
           ),
@@ -88,6 +97,40 @@ export function addEvidence(program: Command, session: Session): void {
       }),
   );
 }
+
+function addRevoke(commands: Command, session: Session): void {
+  leaf(
+    commands,
+    'revoke <evidence>',
+    'serve and offer evidence no more: an artifact, or one version as id@version',
+    [
+      'evidence revoke CASE-7001-transcript-txt --reason "wrong customer" --dir triage',
+      'evidence revoke CASE-7001-transcript-txt@1 --reason "replaced by version 2" --dir triage',
+    ],
+  )
+    .requiredOption('--reason <text>', 'why, in one line without personal data, for the audit')
+    .action((name: string, { reason, ...options }: CommonOptions & { reason: string }) =>
+      session.withAgent(options, async (holdfast) => {
+        const revocation = await holdfast.revokeEvidence({ ...parseArtifact('The evidence', name), reason });
+        const { artifacts, offers } = revocation;
+        const lines = offers.map(
+          ({ key, state, recorded }) =>
+            `${key.handoffId} attempt ${key.attempt}: ${WHAT_NOW[state] ?? state}${recorded ? '' : ' (the case is quarantined: not in its audit)'}`,
+        );
+        const what = artifacts.map(({ artifactId, version }) => `${artifactId}@${version}`).join(', ');
+        return { json: { ...revocation }, text: [`Revoked ${what}.`, ...lines].join('\n') };
+      }),
+    );
+}
+
+/** What a revocation means for an offer that is in this state after it. */
+const WHAT_NOW: Partial<Record<OfferState, string>> = {
+  rejected: 'rejected, evidence_revoked',
+  accepted: 'was accepted before, and stays so; its audit tells of the revocation',
+  intended: 'its receiver will not get the evidence; it decides the offer',
+  offered: 'its receiver will not get the evidence, unless it has it already; it decides the offer',
+  in_doubt: 'in doubt; its receiver will not get the evidence, unless it has it already',
+};
 
 async function readAll({ evidence }: Holdfast, sha256: string): Promise<Buffer> {
   const chunks: Uint8Array[] = [];

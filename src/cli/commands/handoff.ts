@@ -15,7 +15,7 @@ import { addQuery } from './handoff-query.js';
 import { asEscalation, nowOwned } from './people.js';
 
 interface SendOptions extends CommonOptions {
-  file: string;
+  file?: string;
   case?: string;
   to: string;
   contract: string;
@@ -124,11 +124,15 @@ export function addHandoff(program: Command, session: Session): void {
 function addSend(commands: Command, session: Session): void {
   leaf(commands, 'send', 'offer a case to another agent and wait for its decision', [
     'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --evidence transcript.txt --redact --dir triage',
+    'handoff send --case CASE-7001 --to http://127.0.0.1:4200 --contract refund-review/1 --dir triage',
   ])
-    .requiredOption('--file <case.json>', 'the case file; the contract decides what of it leaves')
+    .option(
+      '--file <case.json>',
+      'the case file; the contract decides what of it leaves, and a thin one goes without',
+    )
     .requiredOption('--to <url>', 'the agent that is to own the case')
     .requiredOption('--contract <id>', 'the contract, name/version')
-    .option('--case <id>', 'the case; must be the one in the file')
+    .option('--case <id>', 'the case (default: the one in the file)')
     .option('--evidence <file...>', 'files that the receiver is to fetch')
     .option('--artifact <id...>', 'stored evidence that the receiver is to fetch; id or id@version')
     .option('--media-type <type>', 'media type of the evidence files (default: by the ending of each name)')
@@ -141,14 +145,21 @@ function addSend(commands: Command, session: Session): void {
     .option(...ROOT_OPTION)
     .action((options: SendOptions) =>
       session.withAgent(options, async (holdfast) => {
-        const caseFile = await readCaseFile(options.file);
+        const caseFile = options.file === undefined ? undefined : await readCaseFile(options.file);
+        const caseId = options.case ?? caseFile?.case_id;
+        if (caseId === undefined || (caseFile === undefined && (options.evidence ?? options.artifact))) {
+          throw new HoldfastError(
+            'usage',
+            'Without --file it is --case alone: a thin contract takes no evidence either.',
+          );
+        }
         const files = await Promise.all(
           (options.evidence ?? []).map((file) => readEvidenceFile(holdfast, file, options)),
         );
         const stored = (options.artifact ?? []).map((text) => parseArtifact('--artifact', text));
         const within = parseAcceptWithin(options.acceptWithin);
         const to = normalizeAgentUrl(options.to);
-        const ref = await findCase(holdfast, options.case ?? caseFile.case_id, options.root);
+        const ref = await findCase(holdfast, caseId, options.root);
         // Everything that can be found wrong is looked for before the first thing is stored.
         await holdfast.checkPeer(to, options.contract);
         if (files.length + stored.length > 0) await holdfast.checkServing();
@@ -160,7 +171,7 @@ function addSend(commands: Command, session: Session): void {
         }
         const result = await holdfast.handOff({
           ref,
-          caseFile,
+          ...(caseFile === undefined ? {} : { caseFile }),
           to,
           contract: options.contract,
           evidence,

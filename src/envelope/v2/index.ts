@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import type { FieldError, JsonObject, JsonValue } from '../../core/index.js';
+import { type FieldError, isJsonObject, type JsonObject, type JsonValue } from '../../core/index.js';
 import type { EnvelopeCodec, HandoffEnvelope } from '../model.js';
 import { documentError, fieldsOf } from '../problems.js';
 import { checkForm, checkInline } from './checks.js';
-import { envelopeV2Schema } from './schema.js';
+import { envelopeV2Schema, richV2Schema, thinV2Schema } from './schema.js';
 
 /** A refusal of its own where nothing else is wrong, because it tells the sender what to correct. */
 function codeOf(fields: readonly FieldError[]) {
@@ -12,13 +12,43 @@ function codeOf(fields: readonly FieldError[]) {
   return 'schema_invalid';
 }
 
+/** What a thin envelope does not have. */
+const NOTHING = {
+  goal: '',
+  done: [],
+  remaining: [],
+  facts: [],
+  open_questions: [],
+  constraints: { caps: {}, prohibitions: [] },
+  summary: { text: '', generated_from: [] },
+  references: [],
+  effects: [],
+  provenance: [],
+} as const satisfies Partial<HandoffEnvelope>;
+
+const OF_THE_CASE = Object.keys(richV2Schema.shape).filter(
+  (name) => !Object.hasOwn(thinV2Schema.shape, name),
+);
+
+function isThin(value: JsonValue): boolean {
+  return isJsonObject(value) && !OF_THE_CASE.some((name) => Object.hasOwn(value, name));
+}
+
+function matching<T>(schema: z.ZodType<T>, value: JsonValue): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const fields = fieldsOf(result.error);
+  throw documentError(codeOf(fields), fields);
+}
+
+function read(value: JsonValue): HandoffEnvelope {
+  return isThin(value)
+    ? { ...matching(thinV2Schema, value), ...NOTHING, thin: true }
+    : matching(richV2Schema, value);
+}
+
 function parse(value: JsonValue): HandoffEnvelope {
-  const result = envelopeV2Schema.safeParse(value);
-  if (!result.success) {
-    const fields = fieldsOf(result.error);
-    throw documentError(codeOf(fields), fields);
-  }
-  const envelope: HandoffEnvelope = result.data;
+  const envelope = read(value);
   const fields = checkForm(envelope);
   if (fields.length > 0) throw documentError('schema_invalid', fields);
   const inline = checkInline(envelope);

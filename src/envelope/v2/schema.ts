@@ -30,20 +30,26 @@ const summary = z.strictObject({
   generated_from: z.array(form.text(100)).max(50),
 });
 
-export const envelopeV2Schema = z
+const identity = {
+  version: z.literal(2),
+  root: form.agentUrl,
+  incarnation: form.opaqueId,
+  case_id: form.caseId,
+  kind: form.kind,
+  handoff_id: form.handoffId,
+  attempt: form.positive,
+  from_agent: form.agentUrl,
+  to_agent: form.agentUrl,
+  epoch: form.epoch,
+  contract: form.nameVersion,
+  skill: form.skill,
+};
+const trace = z.strictObject({ traceparent: form.traceparent });
+
+/** Everything about the case. */
+export const richV2Schema = z
   .strictObject({
-    version: z.literal(2),
-    root: form.agentUrl,
-    incarnation: form.opaqueId,
-    case_id: form.caseId,
-    kind: form.kind,
-    handoff_id: form.handoffId,
-    attempt: form.positive,
-    from_agent: form.agentUrl,
-    to_agent: form.agentUrl,
-    epoch: form.epoch,
-    contract: form.nameVersion,
-    skill: form.skill,
+    ...identity,
     goal: form.text(500),
     done: form.textList,
     remaining: form.textList,
@@ -59,9 +65,16 @@ export const envelopeV2Schema = z
     accept_by: form.utc,
     chain,
     provenance: z.array(form.compactJws).max(50),
-    trace: z.strictObject({ traceparent: form.traceparent }),
+    trace,
   })
-  .meta({
-    title: 'Holdfast handoff envelope, version 2',
-    description: 'The JSON document that carries one offer of one case from one agent to another.',
-  });
+  .meta({ title: 'Rich: the envelope says what there is to know about the case.' });
+
+/** Which case it is, and nothing about it. */
+export const thinV2Schema = z
+  .strictObject({ ...identity, accept_by: form.utc, chain, trace })
+  .meta({ title: 'Thin: the receiver reads the case in the system of record.' });
+
+export const envelopeV2Schema = z.union([richV2Schema, thinV2Schema]).meta({
+  title: 'Holdfast handoff envelope, version 2',
+  description: 'The JSON document that carries one offer of one case from one agent to another.',
+});

@@ -19,6 +19,7 @@ import {
 } from './push.js';
 import { onAttempt, onCase, quarantine } from './quarantine.js';
 import { recoverCase } from './recovery.js';
+import { recordRevocation } from './revocation.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 import { createTask, saveTask } from './tasks.js';
 import { addWatch, hear, pruneWatches, removeWatch } from './watch.js';
@@ -37,6 +38,7 @@ const rules = {
   markOffered: onAttempt(markOffered, (key) => key),
   voidOffer: onAttempt(voidOffer, byKey),
   recordReceipt: onAttempt(recordReceipt, byKey),
+  recordRevocation: onAttempt(recordRevocation, byKey),
   markInDoubt: onAttempt(markInDoubt, (key) => key),
   releaseOffer: onAttempt(releaseOffer, byKey),
   closeOffer: onAttempt(closeOffer, byKey),

@@ -47,7 +47,7 @@ async function copy(
 
 /**
  * Bytes once under `sha256/ab/abc…`, and one small file `artifacts/<id>/<version>.json` per artifact version, which never
- * changes. Everything is written beside its place, forced to disk and then moved, so that a crash leaves at most a temporary
+ * changes; `<version>.revoked.json` beside it says that it was revoked. Everything is written beside its place, forced to disk and then moved, so that a crash leaves at most a temporary
  * file; several processes may use the folder at once.
  */
 class EvidenceFiles implements EvidenceStore {
@@ -101,6 +101,13 @@ class EvidenceFiles implements EvidenceStore {
     return artifacts.flat().sort(compare);
   }
 
+  async revoke(artifactId: string, version: number, reason: string): Promise<EvidenceArtifact | null> {
+    if ((await this.find(artifactId, version)) === null) return null;
+    const target = join(this.dir, 'artifacts', artifactId, `${version}.revoked.json`);
+    await this.addFile(target, { at: toUtc(new Date()), reason });
+    return this.find(artifactId, version);
+  }
+
   /** The digest is checked again at the end: bytes that changed on disk are never passed off as those that were kept. */
   async *open(sha256: string): AsyncGenerator<Uint8Array> {
     if (!SHA256_PATTERN.test(sha256)) throw new HoldfastError('evidence_file_missing');
@@ -125,24 +132,33 @@ class EvidenceFiles implements EvidenceStore {
   /** Ascending. */
   private async versionsOf(artifactId: string): Promise<EvidenceArtifact[]> {
     const folder = join(this.dir, 'artifacts', artifactId);
-    const files = (await listFolder(folder)).filter((name) => VERSION_FILE.test(name));
-    const read = async (name: string) =>
-      JSON.parse(await readFile(join(folder, name), 'utf8')) as EvidenceArtifact;
+    const names = new Set(await listFolder(folder));
+    const files = [...names].filter((name) => VERSION_FILE.test(name));
+    const parse = async (name: string) => JSON.parse(await readFile(join(folder, name), 'utf8'));
+    const read = async (name: string): Promise<EvidenceArtifact> => {
+      const mark = name.replace(/json$/, 'revoked.json');
+      return { ...(await parse(name)), ...(names.has(mark) ? { revoked: await parse(mark) } : {}) };
+    };
     return (await Promise.all(files.map(read))).sort((a, b) => a.version - b.version);
   }
 
   /** Null where another writer took the version first. */
   private async addVersion(artifact: EvidenceArtifact): Promise<EvidenceArtifact | null> {
     const target = join(this.dir, 'artifacts', artifact.artifactId, `${artifact.version}.json`);
+    return (await this.addFile(target, artifact)) ? artifact : null;
+  }
+
+  /** False where the file is there already. */
+  private async addFile(target: string, content: object): Promise<boolean> {
     try {
       await writeFileSafely(
         this.temp,
-        (file) => file.writeFile(JSON.stringify(artifact)),
+        (file) => file.writeFile(JSON.stringify(content)),
         (path) => linkInto(path, target),
       );
-      return artifact;
+      return true;
     } catch (error) {
-      if (hasCode(error, 'EEXIST')) return null;
+      if (hasCode(error, 'EEXIST')) return false;
       throw error;
     }
   }

@@ -50,7 +50,7 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
       cases.where((row) => row.ref.tenant === tenant && row.ref.caseId === caseId),
     offer: (key) => offers.get(...attemptKey(key)),
     openOffer: (ref) => offers.where((row) => isSameCase(row.ref, ref) && isOpen(row))[0] ?? null,
-    offers: (tenant, { from, to, caseId, open, limit }) =>
+    offers: (tenant, { from, to, caseId, open, holds, limit }) =>
       offers
         .where(
           (row) =>
@@ -58,7 +58,8 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
             (from === undefined || row.key.sender === from) &&
             (to === undefined || row.toAgent === to) &&
             (caseId === undefined || row.ref.caseId === caseId) &&
-            (open === undefined || isOpen(row) === open),
+            (open === undefined || isOpen(row) === open) &&
+            (holds === undefined || row.message.includes(holds)),
         )
         .reverse()
         .slice(0, limit)

@@ -20,11 +20,19 @@ export function listOf(
   table: string,
   tenant: string,
   given: Readonly<Record<string, string | undefined>>,
-  { where = '', order, limit }: { where?: string; order: string; limit: number | undefined },
+  {
+    where = '',
+    holds,
+    order,
+    limit,
+  }: { where?: string; holds?: string | undefined; order: string; limit: number | undefined },
 ): [Statement, unknown[]] {
   const conditions = Object.entries(given).filter(([, value]) => value !== undefined);
   const columns = conditions.map(([column], index) => ` AND ${column} = $${index + 3}`).join('');
-  const text = `SELECT * FROM holdfast.${table} WHERE tenant = $1${columns}${where} ORDER BY ${order} LIMIT $2`;
-  const name = `${table}:${conditions.map(([column]) => column).join()}:${where === '' ? '' : where.length}`;
-  return [{ name, text }, [tenant, limit ?? null, ...conditions.map(([, value]) => value)]];
+  const held = holds === undefined ? '' : ` AND strpos(message, $${conditions.length + 3}) > 0`;
+  const text = `SELECT * FROM holdfast.${table} WHERE tenant = $1${columns}${where}${held} ORDER BY ${order} LIMIT $2`;
+  const named = `${conditions.map(([column]) => column).join()}:${where === '' ? '' : where.length}`;
+  const name = `${table}:${named}${held === '' ? '' : ':holds'}`;
+  const values = conditions.map(([, value]) => value);
+  return [{ name, text }, [tenant, limit ?? null, ...values, ...(holds === undefined ? [] : [holds])]];
 }

@@ -12,11 +12,11 @@ const LAST = {
 };
 
 export const offerTable = (ask: Ask) => ({
-  async list(tenant: string, { from, to, caseId, open, limit }: OfferFilter): Promise<OfferRow[]> {
+  async list(tenant: string, { from, to, caseId, open, holds, limit }: OfferFilter): Promise<OfferRow[]> {
     const given = { sender: from, to_agent: to, case_id: caseId };
     const where = open === undefined ? '' : open ? ` AND ${IS_OPEN}` : ` AND NOT ${IS_OPEN}`;
     const found = await ask<OfferColumns>(
-      ...listOf('offers', tenant, given, { where, order: 'ord DESC', limit }),
+      ...listOf('offers', tenant, given, { where, holds, order: 'ord DESC', limit }),
     );
     return found.map((row) => offerRow(toOffer(row)));
   },

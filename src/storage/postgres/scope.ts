@@ -64,6 +64,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   markOffered: ofAttempt,
   voidOffer: ({ key }) => ofAttempt(key),
   recordReceipt: ({ key }) => ofAttempt(key),
+  recordRevocation: ({ key }) => ofAttempt(key),
   markInDoubt: ofAttempt,
   releaseOffer: ({ key }) => ofAttempt(key),
   closeOffer: ({ key }) => ofAttempt(key),

@@ -47,13 +47,14 @@ export function offerTable(db: Database.Database, prepared: Prepared) {
     ofCase: (ref: CaseRef): OfferRow[] => ofCase.all(ofRef(ref)).map((row) => offerRow(toOffer(row))),
     lastAttempt: (key: HandoffKey): number =>
       last.get({ tenant: key.tenant, root: key.root, sender: key.sender, handoff_id: key.handoffId }) ?? 0,
-    list(tenant: string, { from, to, caseId, open: isOpen, limit }: OfferFilter): OfferRow[] {
+    list(tenant: string, { from, to, caseId, open: isOpen, holds, limit }: OfferFilter): OfferRow[] {
       const given = { sender: from, to_agent: to, case_id: caseId };
       const state = isOpen === undefined ? '' : isOpen ? ` AND ${IS_OPEN}` : ` AND NOT ${IS_OPEN}`;
-      const sql = `SELECT * FROM offers WHERE tenant = @tenant${whereGiven(given)}${state}
+      const held = holds === undefined ? '' : ' AND instr(message, @holds) > 0';
+      const sql = `SELECT * FROM offers WHERE tenant = @tenant${whereGiven(given)}${state}${held}
         ORDER BY rowid DESC LIMIT @limit`;
       return prepared
-        .all<OfferColumns>(sql, { tenant, ...given, limit: limit ?? -1 })
+        .all<OfferColumns>(sql, { tenant, ...given, holds, limit: limit ?? -1 })
         .map((row) => offerRow(toOffer(row)));
     },
     free({ tenant, agent, key, limit }: OfferClaim, now: string): StoredOffer[] {
