@@ -8,6 +8,15 @@ export {
 } from './answers.js';
 export { type BuildInput, buildEnvelope, loggableOf } from './build.js';
 export { type CaseFile, checkCaseFile, parseCaseFile } from './case-file.js';
+export {
+  type AnswerPart,
+  buildAnswerMessage,
+  buildQuestionMessage,
+  parseAnswerPart,
+  type QuestionPart,
+  readAnswer,
+  readQuestion,
+} from './clarification.js';
 export { renderJsonSchemas } from './json-schemas.js';
 export type * from './model.js';
 export { buildOfferMessage, readOffer, readOfferKey, readStoredEnvelope } from './offer.js';
