@@ -1,5 +1,6 @@
 import { canonical, sha256Hex } from '../core/index.js';
 import { boundsOf, type CaseSnapshot, type EffectRow } from '../ledger/index.js';
+import { storedPlan, storedTasks } from './candidates.js';
 import { attemptId } from './entries.js';
 import type { ReplayedCase, ReplayedEffect } from './replay.js';
 
@@ -14,6 +15,8 @@ export function compareWithLedger(replayed: ReplayedCase, snapshot: CaseSnapshot
     ...mapsDiffer('effect', replayed.effects, effectsFor(replayed.effects, snapshot.effects)),
     ...mapsDiffer('note', replayed.notes, stored.notes),
     ...mapsDiffer('transfer', replayed.transfers, stored.transfers),
+    ...differ('plan', fieldsOf(replayed.plan), fieldsOf(stored.plan)),
+    ...mapsDiffer('sent task', replayed.sentTasks, stored.sentTasks),
   ];
 }
 
@@ -70,6 +73,8 @@ function asReplayed(snapshot: CaseSnapshot): Omit<ReplayedCase, 'effects'> {
         },
       ]),
     ),
+    plan: storedPlan(snapshot.plan),
+    sentTasks: storedTasks(snapshot.sentTasks),
   };
 }
 

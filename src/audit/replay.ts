@@ -8,6 +8,7 @@ import type {
   OfferState,
   WorkState,
 } from '../ledger/index.js';
+import { answer, planOf, progress, type ReplayedPlan, type ReplayedSentTask } from './candidates.js';
 import { attempt, attemptId, digest, needed, strings, text, whole } from './entries.js';
 
 /** A case as its audit tells it: everything about it but the bytes, which stand there as digests. */
@@ -22,6 +23,9 @@ export interface ReplayedCase {
   readonly notes: ReadonlyMap<string, ReplayedNote>;
   /** By the epoch that they begin. */
   readonly transfers: ReadonlyMap<string, ReplayedTransfer>;
+  readonly plan: ReplayedPlan | null;
+  /** By `attemptId`. */
+  readonly sentTasks: ReadonlyMap<string, ReplayedSentTask>;
 }
 
 export interface ReplayedOwnership {
@@ -92,6 +96,8 @@ interface Draft {
   readonly effects: Map<string, ReplayedEffect>;
   readonly notes: Map<string, ReplayedNote>;
   readonly transfers: Map<string, ReplayedTransfer>;
+  plan: ReplayedPlan | null;
+  readonly sentTasks: Map<string, ReplayedSentTask>;
 }
 
 /**
@@ -107,6 +113,8 @@ export function replay(entries: readonly AuditEntry[]): ReplayedCase {
     effects: new Map(),
     notes: new Map(),
     transfers: new Map(),
+    plan: null,
+    sentTasks: new Map(),
   };
   for (const entry of entries) STEPS[entry.type]?.(draft, entry);
   return draft;
@@ -130,7 +138,13 @@ const STEPS: Partial<Record<AuditType, Step>> = {
       epoch: needed(entry.epochBefore, entry),
       receipt: null,
     });
+    if (entry.data?.plan !== undefined) draft.plan = planOf(entry);
   },
+  plan_changed(draft, entry) {
+    draft.plan = planOf(entry);
+  },
+  offer_progressed: (draft, entry) => progress(draft, entry),
+  question_answered: (draft, entry) => answer(draft, entry),
   offer_offered: (draft, entry) => setOffer(draft, entry, { state: 'offered' }),
   offer_in_doubt: (draft, entry) => setOffer(draft, entry, { state: 'in_doubt' }),
   offer_closed(draft, entry) {

@@ -149,6 +149,12 @@ export const ERROR_TABLE = {
     'sender',
     'The receiver has its own ledger: the offer closes only by its answer to a withdrawal.',
   ),
+  plan_ended: refusal(
+    'never',
+    'sender',
+    'The list of candidates is not at this attempt any more, or has ended.',
+  ),
+  question_unknown: refusal('changed', 'sender', 'The receiver has no such question open.'),
   effects_frozen: refusal(
     'same',
     'sender',

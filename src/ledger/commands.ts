@@ -1,5 +1,6 @@
 import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
+import type { PlanStep } from './candidates.js';
 import type {
   Constraints,
   DecisionRow,
@@ -40,6 +41,8 @@ export interface IntendOfferCommand extends OwnerWrite {
   readonly withheld: readonly Withheld[];
   /** What the contract declares loggable, for the audit. */
   readonly loggable: Readonly<Record<string, unknown>>;
+  /** The offer is the next of an ordered list of candidates. */
+  readonly plan?: PlanStep;
   /** The process that is to send it has claimed it from the start, if it has a lease. */
   readonly holder?: string;
 }

@@ -1,4 +1,5 @@
 import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
+import type { CandidatePlan } from './candidates.js';
 
 /**
  * One change of owner of a case of a `separate` kind, proved by the receipt that the new owner signed. A ledger takes it as true: whoever
@@ -237,6 +238,22 @@ export type AttentionItem = { readonly ref: CaseRef; readonly since: string } & 
       readonly what: 'case_quarantined';
       readonly data: Pick<Quarantine, 'reason' | 'witnessed' | 'found'>;
     }
+  | {
+      readonly what: 'question_open';
+      /** `owner` is the sender, which is asked. */
+      readonly data: Pick<AcceptanceKey, 'handoffId' | 'attempt'> & {
+        readonly owner: string;
+        readonly peer: string;
+        readonly n: number;
+        readonly question: string;
+      };
+    }
+  | {
+      readonly what: 'candidates_exhausted';
+      readonly data: Pick<CandidatePlan, 'attempt' | 'epoch' | 'candidates' | 'reason'> & {
+        readonly owner: string;
+      };
+    }
 );
 
 /** One thing that happened to a case, before it is chained. `data` holds ids, digests, codes and what contracts declare loggable. */
@@ -263,6 +280,9 @@ export type AuditType =
   | 'offer_offered'
   | 'offer_closed'
   | 'offer_in_doubt'
+  | 'offer_progressed'
+  | 'question_answered'
+  | 'plan_changed'
   | 'handoff_accepted'
   | 'handoff_rejected'
   | 'handoff_withdrawn'

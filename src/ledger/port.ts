@@ -1,6 +1,13 @@
 import type { AcceptanceKey, CaseRef } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
 import type {
+  AnswerQuestionCommand,
+  CandidatePlan,
+  NoteTaskCommand,
+  SentTask,
+  SetPlanCommand,
+} from './candidates.js';
+import type {
   AcceptCommand,
   AcceptResult,
   AddNoteCommand,
@@ -82,6 +89,9 @@ export interface CaseSnapshot {
   readonly notes: readonly NoteRow[];
   /** Of a `separate` kind; oldest first. */
   readonly transfers: readonly Transfer[];
+  readonly plan: CandidatePlan | null;
+  /** Of offers that were not decided at once. */
+  readonly sentTasks: readonly SentTask[];
   readonly audit: readonly AuditEntry[];
 }
 
@@ -131,7 +141,8 @@ export interface LedgerStore {
 
   /**
    * Commits the intent to hand over, with the bytes that will be sent.
-   * @throws offer_open, effect_in_flight, case_closed; case_changed where the envelope was made from other effects than the case has; `attempt` must be one above the last of this handoff id, else offer_decided
+   * @throws offer_open, effect_in_flight, case_closed; case_changed where the envelope was made from other effects than the case has; `attempt` must be one above the last of this handoff id, else offer_decided;
+   * plan_ended where it is a step of a plan that does not stand there any more
    */
   intendOffer(command: IntendOfferCommand): Promise<OfferRow>;
   /** intended -> offered, before the bytes leave. Idempotent while open, in doubt too. @throws offer_unknown, offer_decided */
@@ -170,6 +181,23 @@ export interface LedgerStore {
   closeOffer(command: CloseOfferCommand): Promise<OfferRow>;
   /** Every proved change of owner that this ledger has applied or made by an acceptance, by epoch: the `provenance` of the next envelope. Empty in a `shared` kind. */
   listTransfers(ref: CaseRef): Promise<Transfer[]>;
+
+  /** Whom the case goes to next, as it was stored: whether that still counts, case and offers say. */
+  getPlan(ref: CaseRef): Promise<CandidatePlan | null>;
+  /** Active ones of this sender, of no quarantined case, changed the longest ago first. */
+  listPlans(tenant: string, sender: string, limit: number): Promise<CandidatePlan[]>;
+  /** Passes candidates over, or ends the plan, where it is active and stands at `from`. Returns the plan as it is then. */
+  setPlan(command: SetPlanCommand): Promise<CandidatePlan | null>;
+  /** What the receiver's task of an open offer was read to be. Idempotent. @throws offer_unknown */
+  noteTask(command: NoteTaskCommand): Promise<SentTask | null>;
+  /**
+   * Keeps the answer to a question of an open offer before it is sent. Idempotent.
+   * @throws offer_unknown, offer_decided; question_unknown where another question is open, or none; duplicate_conflict where it has another answer
+   */
+  answerQuestion(command: AnswerQuestionCommand): Promise<SentTask>;
+  getSentTask(key: AcceptanceKey): Promise<SentTask | null>;
+  /** Those of a sender's offers whose task has this id, at whatever peer. */
+  findSentTasks(tenant: string, sender: string, taskId: string): Promise<SentTask[]>;
 
   findDecision(key: AcceptanceKey): Promise<DecisionRow | null>;
   /** What was decided about this sender's attempts on the case, newest first. */
@@ -292,7 +320,7 @@ export interface LedgerStore {
   recoverCase(command: RecoverCaseCommand): Promise<CaseRow>;
   /** Oldest first. */
   listQuarantined(tenant: string): Promise<Quarantine[]>;
-  /** What only a person can settle, oldest first: effects that are `unknown`, also by their limit, and quarantined cases. */
+  /** What only a person can settle, oldest first: effects that are `unknown`, also by their limit, quarantined cases, open questions of receivers, and plans that nobody is left in. */
   listAttention(tenant: string, limit?: number): Promise<AttentionItem[]>;
 
   close(): Promise<void>;

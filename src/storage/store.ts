@@ -34,6 +34,14 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     closeOffer: (command) => write('closeOffer', command),
     listTransfers: (ref) => read('transfers', ref),
 
+    getPlan: (ref) => read('plan', ref),
+    listPlans: (tenant, sender, limit) => read('plans', tenant, sender, limit),
+    setPlan: (command) => write('setPlan', command),
+    noteTask: (command) => write('noteTask', command),
+    answerQuestion: (command) => write('answerQuestion', command),
+    getSentTask: (key) => read('sentTask', key),
+    findSentTasks: (tenant, sender, taskId) => read('sentTasksBy', tenant, sender, taskId),
+
     findDecision: (key) => read('decision', key),
     listDecisions: (ref, sender, limit) => read('decisionsBy', ref, sender, limit),
     offerStanding: (key, ref, kind) => read('offerStanding', key, ref, kind),

@@ -1,3 +1,4 @@
+import { candidateSuite } from './suite/candidates.js';
 import { caseSuite } from './suite/cases.js';
 import { claimSuite } from './suite/claims.js';
 import { decisionSuite } from './suite/decisions.js';
@@ -25,6 +26,7 @@ export function ledgerSuite(open: OpenLedger): void {
   claimSuite(open);
   pushSuite(open);
   watchSuite(open);
+  candidateSuite(open);
   quarantineSuite(open);
   separateSuite(open);
   proofSuite(open);

@@ -1,5 +1,6 @@
 import type { AcceptanceKey } from '../../core/index.js';
 import { accept } from './acceptance.js';
+import { setPlan } from './candidates.js';
 import { addNote, closeCase, openCase } from './cases.js';
 import { claimOffers, claimWork, heartbeat, release } from './claims.js';
 import { closeOffer, markInDoubt, releaseOffer } from './closing.js';
@@ -20,6 +21,7 @@ import {
 import { onAttempt, onCase, quarantine } from './quarantine.js';
 import { recoverCase } from './recovery.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
+import { answerQuestion, noteTask } from './sent-tasks.js';
 import { createTask, saveTask } from './tasks.js';
 import { addWatch, hear, pruneWatches, removeWatch } from './watch.js';
 import { settleWork } from './work.js';
@@ -65,6 +67,9 @@ const rules = {
   pruneWatches,
   hear,
   recoverCase,
+  setPlan: onCase(setPlan),
+  noteTask: onAttempt(noteTask, byKey),
+  answerQuestion: onAttempt(answerQuestion, byKey),
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

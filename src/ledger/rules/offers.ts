@@ -6,6 +6,7 @@ import type {
   VoidOfferCommand,
 } from '../commands.js';
 import type { OfferRow, OfferState } from '../model.js';
+import { planData, stepped } from './candidates.js';
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
@@ -89,6 +90,8 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
   if (attempt !== last + 1) {
     return refuse({ write, ref, writer, code: 'offer_decided', data: { presented: attempt, current: last } });
   }
+  const plan = command.plan === undefined ? null : stepped(view, command, attempt, command.plan);
+  if (plan === 'plan_ended') return refuse({ write, ref, writer, code: plan, data: { attempt } });
   const key: AcceptanceKey = { ...handoff, handoffId, attempt };
   const row: StoredOffer = {
     key,
@@ -115,6 +118,7 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
     changes: [
       { do: 'add_offer', guard: standing.guard, row },
       ...(holder !== undefined && view.alive(holder) ? [claimOf(key, holder)] : []),
+      ...(plan === null ? [] : [{ do: 'set_plan', row: plan } as const]),
     ],
     audit: {
       ref,
@@ -126,7 +130,10 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
           ...atEpoch(epoch),
           rule: 'H4',
           digest: command.digest,
-          data: { toAgent, contract, skill, acceptBy, withheld, loggable },
+          data: {
+            ...{ toAgent, contract, skill, acceptBy, withheld, loggable },
+            ...(plan === null ? {} : { plan: planData(plan) }),
+          },
         },
       ],
     },

@@ -1,4 +1,5 @@
 import type { AcceptanceKey, CaseRef, HoldfastError } from '../../core/index.js';
+import type { CandidatePlan, SentTask } from '../candidates.js';
 import type { Claim } from '../commands.js';
 import type {
   AuditFact,
@@ -41,6 +42,8 @@ export interface LedgerView {
   openWork(ref: CaseRef): readonly WorkItem[];
   work(tenant: string, id: string): WorkItem | null;
   task(tenant: string, id: string): TaskRow | null;
+  plan(ref: CaseRef): CandidatePlan | null;
+  sentTask(key: AcceptanceKey): SentTask | null;
   quarantined(ref: CaseRef): boolean;
   /** Whether the process has a lease that has not run out. */
   alive(holder: string): boolean;
@@ -108,6 +111,9 @@ export type Change =
   | { readonly do: 'claim'; readonly row: ClaimRow }
   /** Only where it is this holder's. */
   | { readonly do: 'unclaim'; readonly row: ClaimRow }
+  /** The one of the case, in the place of the one before. */
+  | { readonly do: 'set_plan'; readonly row: CandidatePlan }
+  | { readonly do: 'set_sent_task'; readonly row: SentTask }
   | { readonly do: 'quarantine'; readonly row: Quarantine }
   | { readonly do: 'add_push'; readonly row: PushConfig }
   /** `row.rev` is the new one; the stored one must be one below. */

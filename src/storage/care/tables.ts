@@ -92,6 +92,20 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
     ],
   },
   { name: 'heard', columns: ['watch_id', 'notification_id', 'at'] },
+  {
+    name: 'candidate_plans',
+    columns: [
+      ...[...REF, 'sender', 'epoch', 'attempt', 'candidates', 'escalate_to', 'accept_within_ms', 'state'],
+      ...['reason', 'at'],
+    ],
+  },
+  {
+    name: 'sent_tasks',
+    columns: [
+      ...[...REF, ...ATTEMPT, 'peer', 'task_id', 'state', 'question_n', 'question', 'answer_n', 'answer'],
+      'at',
+    ],
+  },
   { name: 'quarantines', columns: [...REF, 'reason', 'witnessed', 'found', 'at'] },
   { name: 'audit', columns: [...REF, 'seq', 'entry', 'prev_hash', 'hash'] },
 ];

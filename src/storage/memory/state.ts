@@ -2,6 +2,7 @@ import { chain } from '../../audit/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
 import type {
   AuditEntry,
+  CandidatePlan,
   CaseFacts,
   CaseRow,
   ClaimRow,
@@ -12,6 +13,7 @@ import type {
   Notification,
   PushConfig,
   Quarantine,
+  SentTask,
   StoredEffect,
   StoredOffer,
   TaskRow,
@@ -20,6 +22,7 @@ import type {
   WorkItem,
 } from '../../ledger/index.js';
 import type { ChangeHandlers } from '../engine.js';
+import { candidateHandlersOf } from './candidates.js';
 import { letGo, pushHandlersOf } from './push.js';
 import { Journal } from './tables.js';
 import { type Heard, watchHandlersOf } from './watch.js';
@@ -61,6 +64,8 @@ function tablesOf(journal: Journal) {
     quarantines: journal.table<Quarantine>(),
     pushes: journal.table<PushConfig>(),
     notifications: journal.table<Notification>(),
+    plans: journal.table<CandidatePlan>(),
+    sentTasks: journal.table<SentTask>(),
     watches: journal.table<TaskWatch>(),
     heard: journal.table<Heard>(),
   };
@@ -149,6 +154,7 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
     ...pushHandlersOf(tables),
     ...watchHandlersOf(tables),
+    ...candidateHandlersOf(tables),
     lift_quarantine({ ref, from, epoch }) {
       const row = cases.get(...refKey(ref));
       if (row !== null) cases.replace({ ...row, epoch }, (before) => before.epoch === from, ...refKey(ref));

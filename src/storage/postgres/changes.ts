@@ -1,5 +1,6 @@
 import { type ChainHead, chain } from '../../audit/index.js';
 import type { Change, Ruling } from '../../ledger/index.js';
+import { ofPlan, ofSentTask } from '../rows/candidates.js';
 import { ofCase } from '../rows/cases.js';
 import { ofDecision } from '../rows/decisions.js';
 import { ofEffect } from '../rows/effects.js';
@@ -65,6 +66,8 @@ const rows: {
   end_lease: ({ holder }) => ['end_lease', { holder }],
   claim: ({ row }) => ['claim', row],
   unclaim: ({ row }) => ['unclaim', row],
+  set_plan: ({ row }) => ['set_plan', ofPlan(row)],
+  set_sent_task: ({ row }) => ['set_sent_task', ofSentTask(row)],
   quarantine: ({ row }) => ['quarantine', ofQuarantine(row)],
   add_push: ({ row }) => ['add_push', ofPush(row)],
   set_push: ({ row }) => ['set_push', ofPush(row)],

@@ -15,6 +15,8 @@ export interface Scope {
   readonly holder?: string;
   /** It ends the quarantine of its case. */
   readonly lifts?: true;
+  /** The plan of its case, and the task at the receiver of its attempt. */
+  readonly candidates?: true;
   readonly offers?: OfferClaim;
   readonly items?: WorkClaim;
   readonly pushes?: PushScope;
@@ -50,8 +52,9 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   closeCase: ofCase,
   changeOwner: ofCase,
   addNote: ofCase,
-  intendOffer: ({ ref, writer, epoch, attempt, holder }) => ({
+  intendOffer: ({ ref, writer, epoch, attempt, holder, plan }) => ({
     ...ofCase({ ref }),
+    ...(plan === undefined ? {} : { candidates: true }),
     ...(holder === undefined ? {} : { holder }),
     key: {
       tenant: ref.tenant,
@@ -83,6 +86,9 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
     lifts: true,
     ...(kind === undefined ? {} : { kind }),
   }),
+  setPlan: ({ ref }) => ({ ...ofCase({ ref }), candidates: true }),
+  noteTask: ({ key }) => ({ ...ofAttempt(key), candidates: true }),
+  answerQuestion: ({ key }) => ({ ...ofAttempt(key), candidates: true }),
   heartbeat: ({ holder }) => ({ tenant: '', holder }),
   release: ({ holder }) => ({ tenant: '', holder }),
   claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),

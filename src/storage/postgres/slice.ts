@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainHead } from '../../audit/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase } from '../../core/index.js';
-import type { Change, KindDefinition, LedgerView, StoredOffer } from '../../ledger/index.js';
+import type {
+  CandidatePlan,
+  Change,
+  KindDefinition,
+  LedgerView,
+  SentTask,
+  StoredOffer,
+} from '../../ledger/index.js';
 import { carryOut, type LedgerQueries } from '../engine.js';
 import { queriesOf } from '../memory/queries.js';
 import { attemptKey, emptyState, handlersOf, refKey } from '../memory/state.js';
@@ -59,6 +66,8 @@ const NOT_KEPT: ReadonlySet<Change['do']> = new Set([
   'add_transfer',
   'save_task',
   'put_kind',
+  'set_plan',
+  'set_sent_task',
 ]);
 
 /** What is written with a task is there where the task is. */
@@ -214,6 +223,8 @@ export class Slice {
         if (found === undefined) throw new Elsewhere(ref);
         return found;
       },
+      plan: here(queries.plan),
+      sentTask: (key) => queries.sentTask(known(key)),
       alive: queries.alive,
       freeOffers: queries.freeOffers,
       freeWork: queries.freeWork,
@@ -244,6 +255,13 @@ export class Slice {
     const { tables } = this.#state;
     for (const row of pushes) tables.pushes.put(toPush(row), row.push_id);
     for (const row of notifications) tables.notifications.put(toNotification(row), row.push_id, row.seq);
+  }
+
+  /** The plan and the task that a command is about, which are read while it holds the case. */
+  addCandidates(plan: CandidatePlan | null, task: SentTask | null): void {
+    const { tables } = this.#state;
+    if (plan !== null) tables.plans.put(plan, ...refKey(plan.ref));
+    if (task !== null) tables.sentTasks.put(task, ...attemptKey(task.key));
   }
 
   #mark(ref: CaseRef | undefined, quarantined: boolean | null): void {

@@ -1,5 +1,6 @@
 import { refKey } from '../memory/state.js';
 import { batcher } from './batches.js';
+import { candidateTable } from './candidates.js';
 import type { Command } from './changes.js';
 import { freeOffers, freeWork } from './claims.js';
 import type { Connections, Session } from './connection.js';
@@ -46,6 +47,14 @@ export class Slices {
     if (scope.items !== undefined) slice.offerFree([], await freeWork(session, scope.items, nowOf(slice)));
     if (scope.pushes !== undefined)
       slice.addPushes(await pushRows(session, scope.tenant, scope.pushes, nowOf(slice)));
+    if (scope.candidates === true) {
+      const { plan, task } = candidateTable((statement, values) => session.query(statement, values));
+      const { ref, key } = scope;
+      slice.addCandidates(
+        ref === undefined ? null : await plan(ref),
+        key === undefined ? null : await task(key),
+      );
+    }
     return slice;
   }
 

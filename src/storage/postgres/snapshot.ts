@@ -1,5 +1,6 @@
 import type { CaseRef } from '../../core/index.js';
 import { asOf, type CaseSnapshot, offerRow } from '../../ledger/index.js';
+import { type PlanColumns, type SentTaskColumns, toPlan, toSentTask } from '../rows/candidates.js';
 import { type CaseColumns, toCase } from '../rows/cases.js';
 import { type DecisionColumns, toDecision } from '../rows/decisions.js';
 import { type EffectColumns, toEffect } from '../rows/effects.js';
@@ -18,7 +19,7 @@ const SNAPSHOT = {
   name: 'snapshot',
   text: `SELECT clock_timestamp() AS clock, ${rows('cases')}, ${rows('offers')}, ${rows('decisions')},
     ${rows('work_items')}, ${rows('effects')}, ${rows('notes')}, ${rows('transfers', 'new_epoch')},
-    ${rows('audit', 'seq')}`,
+    ${rows('candidate_plans')}, ${rows('sent_tasks')}, ${rows('audit', 'seq')}`,
 };
 
 interface Columns {
@@ -30,6 +31,8 @@ interface Columns {
   effects: EffectColumns[];
   notes: NoteColumns[];
   transfers: TransferColumns[];
+  candidate_plans: PlanColumns[];
+  sent_tasks: SentTaskColumns[];
   audit: EntryColumns[];
 }
 
@@ -45,6 +48,8 @@ export async function snapshotOf(ask: Ask, ref: CaseRef, given: Date | undefined
     effects: row.effects.map((columns) => asOf(toEffect(columns), given ?? row.clock)),
     notes: row.notes.map(toNote),
     transfers: row.transfers.map(toTransfer),
+    plan: row.candidate_plans.map(toPlan)[0] ?? null,
+    sentTasks: row.sent_tasks.map(toSentTask),
     audit: row.audit.map(toEntry),
   };
 }

@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { toUtc } from '../../core/index.js';
 import type { ChangeHandlers, LedgerQueries } from '../engine.js';
 import { auditTable } from './audit.js';
+import { candidateTable } from './candidates.js';
 import { caseTable } from './cases.js';
 import { claimTable } from './claims.js';
 import { decisionTable } from './decisions.js';
@@ -38,6 +39,7 @@ export function tablesOf(db: Database.Database) {
     claims: claimTable(db),
     pushes: pushTable(db, prepared),
     watches: watchTable(db),
+    candidates: candidateTable(db),
     quarantines: quarantineTable(db),
   };
 }
@@ -48,7 +50,7 @@ export type View = Omit<LedgerQueries, 'now'> & { now: Date };
 export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
   const { transfers } = tables;
-  const { pushes, watches } = tables;
+  const { pushes, watches, candidates } = tables;
   const view: View = {
     now: new Date(0),
     incarnation: tables.incarnation,
@@ -92,6 +94,13 @@ export function viewOf(tables: Tables): View {
     notificationCounts: pushes.counts,
     watch: (watchId) => watches.get(watchId, toUtc(view.now)),
     heard: watches.heard,
+    plan: candidates.plan,
+    plans: candidates.plans,
+    sentTask: candidates.task,
+    sentTasksOf: candidates.tasksOf,
+    sentTasksBy: candidates.tasksBy,
+    openQuestions: candidates.asked,
+    exhaustedPlans: candidates.exhausted,
     quarantined: quarantines.has,
     quarantines: quarantines.list,
     unknownEffects: (tenant, limit) => effects.unknown(tenant, view.now, limit),
@@ -102,7 +111,7 @@ export function viewOf(tables: Tables): View {
 export function handlersOf(tables: Tables): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
   const { transfers } = tables;
-  const { pushes, watches } = tables;
+  const { pushes, watches, candidates } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
@@ -136,6 +145,8 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     remove_watch: ({ tenant, watchId }) => watches.remove(tenant, watchId),
     prune_watches: ({ tenant, agent, now }) => watches.prune(tenant, agent, now),
     hear: (change) => watches.hear(change),
+    set_plan: ({ row }) => candidates.setPlan(row),
+    set_sent_task: ({ row }) => candidates.setTask(row),
     lift_quarantine: ({ ref, from, epoch }) => {
       if (from !== null && from !== epoch) cases.raise(ref, from, epoch);
       quarantines.lift(ref);
