@@ -6,6 +6,7 @@ import type {
   DecisionRow,
   EffectState,
   OfferState,
+  PendingState,
   WorkState,
 } from '../ledger/index.js';
 import { attempt, attemptId, digest, needed, strings, text, whole } from './entries.js';
@@ -17,6 +18,8 @@ export interface ReplayedCase {
   readonly offers: ReadonlyMap<string, ReplayedOffer>;
   /** By `attemptId`. */
   readonly decisions: ReadonlyMap<string, ReplayedDecision>;
+  /** Offers that were stored undecided, by `attemptId`. */
+  readonly pending: ReadonlyMap<string, ReplayedPending>;
   readonly work: ReadonlyMap<string, ReplayedWork>;
   readonly effects: ReadonlyMap<string, ReplayedEffect>;
   readonly notes: ReadonlyMap<string, ReplayedNote>;
@@ -51,6 +54,18 @@ export interface ReplayedDecision {
   readonly epochBefore: number | null;
   readonly epochAfter: number | null;
   readonly answer: string;
+}
+
+export interface ReplayedPending {
+  readonly state: PendingState;
+  readonly digest: string;
+  readonly toAgent: string;
+  readonly contract: string;
+  readonly taskId: string;
+  /** Digests of the questions, by their number. */
+  readonly questions: readonly string[];
+  /** Digests of the answers. */
+  readonly answers: readonly string[];
 }
 
 export interface ReplayedWork {
@@ -88,6 +103,7 @@ interface Draft {
   case: ReplayedOwnership | null;
   readonly offers: Map<string, ReplayedOffer>;
   readonly decisions: Map<string, ReplayedDecision>;
+  readonly pending: Map<string, ReplayedPending>;
   readonly work: Map<string, ReplayedWork>;
   readonly effects: Map<string, ReplayedEffect>;
   readonly notes: Map<string, ReplayedNote>;
@@ -103,6 +119,7 @@ export function replay(entries: readonly AuditEntry[]): ReplayedCase {
     case: null,
     offers: new Map(),
     decisions: new Map(),
+    pending: new Map(),
     work: new Map(),
     effects: new Map(),
     notes: new Map(),
@@ -111,6 +128,8 @@ export function replay(entries: readonly AuditEntry[]): ReplayedCase {
   for (const entry of entries) STEPS[entry.type]?.(draft, entry);
   return draft;
 }
+
+const TOMBSTONE = { verdict: 'tombstone', code: 'withdrawn', digest: null } as const;
 
 type Step = (draft: Draft, entry: AuditEntry) => void;
 
@@ -142,8 +161,27 @@ const STEPS: Partial<Record<AuditType, Step>> = {
       return;
     }
     setOffer(draft, entry, { state });
-    decide(draft, entry, { verdict: 'tombstone', code: 'withdrawn', digest: null, taskId: null });
+    decide(draft, entry, { ...TOMBSTONE, taskId: taskOf(entry) });
   },
+  offer_received(draft, entry) {
+    draft.pending.set(attempt(entry), {
+      state: 'deciding',
+      digest: digest(entry),
+      toAgent: entry.actor,
+      contract: text(entry, 'contract'),
+      taskId: text(entry, 'taskId'),
+      questions: [],
+      answers: [],
+    });
+  },
+  question_asked: (draft, entry) =>
+    setPending(draft, entry, ({ questions }) => ({
+      state: 'asked',
+      questions: [...questions, text(entry, 'question')],
+    })),
+  question_answered: (draft, entry) =>
+    setPending(draft, entry, ({ answers }) => ({ state: 'deciding', answers: [...answers, digest(entry)] })),
+  decision_awaited: (draft, entry) => setPending(draft, entry, () => ({ state: 'waiting' })),
   handoff_accepted(draft, entry) {
     const { owner, epoch } = moveCase(draft, entry, text(entry, 'contract'));
     if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'accepted' });
@@ -165,7 +203,7 @@ const STEPS: Partial<Record<AuditType, Step>> = {
   },
   handoff_withdrawn(draft, entry) {
     if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'withdrawn' });
-    decide(draft, entry, { verdict: 'tombstone', code: 'withdrawn', digest: null, taskId: null });
+    decide(draft, entry, { ...TOMBSTONE, taskId: taskOf(entry) });
   },
   handoff_released(draft, entry) {
     moveCase(draft, entry, text(entry, 'contract'));
@@ -274,12 +312,28 @@ function setOffer(draft: Draft, entry: AuditEntry, to: Partial<ReplayedOffer>): 
   draft.offers.set(id, { ...needed(draft.offers.get(id), entry), ...to });
 }
 
+function setPending(
+  draft: Draft,
+  entry: AuditEntry,
+  change: (before: ReplayedPending) => Partial<ReplayedPending>,
+): void {
+  const id = attempt(entry);
+  const before = needed(draft.pending.get(id), entry);
+  draft.pending.set(id, { ...before, ...change(before) });
+}
+
+/** A tombstone has a task where the offer was stored. */
+function taskOf(entry: AuditEntry): string | null {
+  return entry.data?.taskId === undefined ? null : text(entry, 'taskId');
+}
+
 function decide(
   draft: Draft,
   entry: AuditEntry,
   decision: Omit<ReplayedDecision, 'digest' | 'epochBefore' | 'epochAfter' | 'answer'> & { digest?: null },
 ): void {
   const { epochBefore = null, epochAfter = null } = entry;
+  if (draft.pending.has(attempt(entry))) setPending(draft, entry, () => ({ state: 'decided' }));
   draft.decisions.set(attempt(entry), {
     ...decision,
     digest: decision.digest === null ? null : digest(entry),

@@ -135,7 +135,7 @@ export interface DecisionRow {
    * from there: the rejection, or the receipt (compact JWS) alone.
    */
   readonly answer: string;
-  /** The A2A task that carries the answer; `null` for a tombstone, and where another ledger decided. */
+  /** The A2A task that carries the answer; `null` where another ledger decided, and for a tombstone that no offer was stored under. */
   readonly taskId: string | null;
   readonly epochBefore: number | null;
   readonly epochAfter: number | null;
@@ -268,6 +268,10 @@ export type AuditType =
   | 'handoff_withdrawn'
   | 'handoff_released'
   | 'transfer_learned'
+  | 'offer_received'
+  | 'question_asked'
+  | 'question_answered'
+  | 'decision_awaited'
   | 'delivery_repeated'
   | 'delivery_conflict'
   | 'receipt_verified'

@@ -18,6 +18,8 @@ import {
   type NotificationFilter,
   type OfferRow,
   type OfferStanding,
+  type PendingFilter,
+  type PendingOffer,
   type Quarantine,
   type ResultOf,
   type RuleName,
@@ -38,7 +40,7 @@ export type WorkFilter = Parameters<LedgerStore['listWork']>[1];
 export interface LedgerReads
   extends Pick<
     LedgerView,
-    'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task' | 'alive' | 'pushes'
+    'kind' | 'case' | 'offer' | 'decision' | 'pending' | 'lastAttempt' | 'work' | 'task' | 'alive' | 'pushes'
   > {
   incarnation(): string;
   kinds(tenant: string): KindDefinition[];
@@ -51,6 +53,9 @@ export interface LedgerReads
   decisionsBy(ref: CaseRef, sender: string, limit: number): DecisionRow[];
   /** Newest first. */
   offers(tenant: string, filter: OfferFilter): OfferRow[];
+  pendingOf(tenant: string, taskId: string): PendingOffer | null;
+  /** Undecided ones, oldest first. */
+  pendings(tenant: string, filter: PendingFilter): PendingOffer[];
   /** Oldest first: a queue. */
   workItems(tenant: string, filter: WorkFilter): WorkItem[];
   notes(ref: CaseRef): NoteRow[];
@@ -89,6 +94,12 @@ export type PushQueries = Pick<
   | 'notificationCounts'
 >;
 
+/** What is asked of offers that were stored undecided. */
+export type PendingQueries = Pick<
+  LedgerQueries,
+  'pending' | 'pendingOf' | 'pendings' | 'pendingOfCase' | 'freePending'
+>;
+
 export type ReadName = keyof LedgerReads;
 
 /** What a database that answers at once is asked: what the rules need, and the lists. */
@@ -97,6 +108,7 @@ export interface LedgerQueries
     Omit<LedgerReads, 'snapshot' | 'offerStanding' | 'currentEffects' | 'attention'> {
   offersOf(ref: CaseRef): OfferRow[];
   decisionsOf(ref: CaseRef): DecisionRow[];
+  pendingOfCase(ref: CaseRef): PendingOffer[];
   workOf(ref: CaseRef): WorkItem[];
   /** Effects that are `unknown`, or `started` past their limit; those that have been so the longest first. */
   unknownEffects(tenant: string, limit: number | undefined): EffectRow[];
@@ -110,6 +122,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
     offerStanding: (key, ref, kind) => ({
       incarnation: ledger.incarnation(),
       decision: ledger.decision(key),
+      pending: ledger.pending(key),
       case: ledger.case(ref),
       kind: ledger.kind(ref.tenant, kind),
     }),
@@ -119,6 +132,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       case: ledger.case(ref),
       offers: ledger.offersOf(ref),
       decisions: ledger.decisionsOf(ref),
+      pending: ledger.pendingOfCase(ref),
       work: ledger.workOf(ref),
       effects: currentEffects(ref),
       notes: ledger.notes(ref),
