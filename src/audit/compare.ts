@@ -11,6 +11,7 @@ export function compareWithLedger(replayed: ReplayedCase, snapshot: CaseSnapshot
     ...differ('case', fieldsOf(replayed.case), fieldsOf(stored.case)),
     ...mapsDiffer('offer', replayed.offers, stored.offers),
     ...mapsDiffer('decision', replayed.decisions, stored.decisions),
+    ...mapsDiffer('pending', replayed.pending, stored.pending),
     ...mapsDiffer('work', replayed.work, stored.work),
     ...mapsDiffer('effect', replayed.effects, effectsFor(replayed.effects, snapshot.effects)),
     ...mapsDiffer('note', replayed.notes, stored.notes),
@@ -45,6 +46,16 @@ function asReplayed(snapshot: CaseSnapshot): Omit<ReplayedCase, 'effects'> {
       snapshot.decisions.map(({ key, verdict, code, digest, taskId, epochBefore, epochAfter, answer }) => [
         attemptId(key.sender, key.handoffId, key.attempt),
         { verdict, code, digest, taskId, epochBefore, epochAfter, answer: sha256Hex(answer) },
+      ]),
+    ),
+    pending: new Map(
+      snapshot.pending.map(({ key, state, digest, toAgent, contract, taskId, clarifications }) => [
+        attemptId(key.sender, key.handoffId, key.attempt),
+        {
+          ...{ state, digest, toAgent, contract, taskId },
+          questions: clarifications.map(({ question }) => sha256Hex(question)),
+          answers: clarifications.flatMap((one) => (one.digest === null ? [] : [one.digest])),
+        },
       ]),
     ),
     work: new Map(

@@ -92,6 +92,8 @@ export interface AcceptCommand {
   readonly task: DecisionTask;
   readonly principal: Principal;
   readonly loggable: Readonly<Record<string, unknown>>;
+  /** The person who decided, where no check did: `person:<id>@<node URL>`. */
+  readonly decidedBy?: string;
   /** Required in a `separate` kind; without meaning in a `shared` one. */
   readonly separate?: SeparateAcceptance;
 }
@@ -104,6 +106,8 @@ export interface RejectCommand {
   readonly answer: string;
   readonly task: DecisionTask;
   readonly principal: Principal;
+  /** As in an acceptance. */
+  readonly decidedBy?: string;
   readonly data: Readonly<Record<string, string | number | boolean | null>>;
 }
 

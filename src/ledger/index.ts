@@ -1,6 +1,7 @@
 export type * from './candidates.js';
 export type * from './commands.js';
 export type * from './model.js';
+export type * from './pending.js';
 export type * from './port.js';
 export type * from './push.js';
 export { asOf } from './rules/effects.js';

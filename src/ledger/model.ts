@@ -136,7 +136,7 @@ export interface DecisionRow {
    * from there: the rejection, or the receipt (compact JWS) alone.
    */
   readonly answer: string;
-  /** The A2A task that carries the answer; `null` for a tombstone, and where another ledger decided. */
+  /** The A2A task that carries the answer; `null` where another ledger decided, and for a tombstone that no offer was stored under. */
   readonly taskId: string | null;
   readonly epochBefore: number | null;
   readonly epochAfter: number | null;
@@ -281,13 +281,17 @@ export type AuditType =
   | 'offer_closed'
   | 'offer_in_doubt'
   | 'offer_progressed'
-  | 'question_answered'
+  | 'answer_prepared'
   | 'plan_changed'
   | 'handoff_accepted'
   | 'handoff_rejected'
   | 'handoff_withdrawn'
   | 'handoff_released'
   | 'transfer_learned'
+  | 'offer_received'
+  | 'question_asked'
+  | 'question_answered'
+  | 'decision_awaited'
   | 'delivery_repeated'
   | 'delivery_conflict'
   | 'receipt_verified'

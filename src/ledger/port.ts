@@ -44,6 +44,15 @@ import type {
   WorkState,
 } from './model.js';
 import type {
+  AnswerCommand,
+  AnswerResult,
+  DeferCommand,
+  DeferResult,
+  PendingClaim,
+  PendingFilter,
+  PendingOffer,
+} from './pending.js';
+import type {
   AddPushCommand,
   Announcement,
   DeadFilter,
@@ -75,6 +84,7 @@ export interface TaskFilter {
 export interface OfferStanding {
   readonly incarnation: string;
   readonly decision: DecisionRow | null;
+  readonly pending: PendingOffer | null;
   readonly case: CaseRow | null;
   readonly kind: KindDefinition | null;
 }
@@ -84,6 +94,8 @@ export interface CaseSnapshot {
   readonly case: CaseRow | null;
   readonly offers: readonly OfferRow[];
   readonly decisions: readonly DecisionRow[];
+  /** Offers that were stored undecided; oldest first. */
+  readonly pending: readonly PendingOffer[];
   readonly work: readonly WorkItem[];
   readonly effects: readonly EffectRow[];
   readonly notes: readonly NoteRow[];
@@ -202,7 +214,7 @@ export interface LedgerStore {
   findDecision(key: AcceptanceKey): Promise<DecisionRow | null>;
   /** What was decided about this sender's attempts on the case, newest first. */
   listDecisions(ref: CaseRef, sender: string, limit: number): Promise<DecisionRow[]>;
-  /** The decision under the key, the case, and the kind that the envelope names, as they are now. */
+  /** The decision or the undecided offer under the key, the case, and the kind that the envelope names, as they are now. */
   offerStanding(key: AcceptanceKey, ref: CaseRef, kind: string): Promise<OfferStanding>;
   /**
    * The acceptance transaction. Order of checks: decision under the key, case known and open, epoch, owner = principal, the open offer
@@ -225,6 +237,18 @@ export interface LedgerStore {
    * A decision that stands already is returned instead, and nothing changes.
    */
   withdraw(command: WithdrawCommand): Promise<Exclude<DecideResult, { outcome: 'conflict' }>>;
+  /**
+   * Stores an offer that is not decided yet, with its A2A task; or, of one that is stored and being checked, that its sender is asked or that
+   * somebody has to decide. Whatever decision comes later under the key ends it in its own transaction, and saves that task as terminal.
+   */
+  deferOffer(command: DeferCommand): Promise<DeferResult>;
+  /** Takes the sender's answer to the open question; the offer is to be checked again. */
+  answerOffer(command: AnswerCommand): Promise<AnswerResult>;
+  getPending(key: AcceptanceKey): Promise<PendingOffer | null>;
+  /** The one that this task is of. */
+  findPending(tenant: string, taskId: string): Promise<PendingOffer | null>;
+  /** Undecided ones, oldest first. */
+  listPending(tenant: string, filter: PendingFilter): Promise<PendingOffer[]>;
   /** Audits one more delivery of a decided offer, or a conflicting one. */
   recordDelivery(
     key: AcceptanceKey,
@@ -279,6 +303,8 @@ export interface LedgerStore {
   claimOffers(claim: Claim & { readonly key?: AcceptanceKey }): Promise<OfferRow[]>;
   /** Open work items that `agent` owns (or only `workId`), the same way. */
   claimWork(claim: Claim & { readonly workId?: string }): Promise<WorkItem[]>;
+  /** Stored offers to `agent` (or only the one under `key`) that are to be checked, or are past their `accept_by`, the same way; the oldest first. */
+  claimPending(claim: PendingClaim): Promise<PendingOffer[]>;
   /** Gives back one claim (an offer's key or a work item's id), or all of the holder and its lease. */
   release(holder: string, claimed?: Claimed): Promise<void>;
 

@@ -19,6 +19,8 @@ import {
   type NotificationFilter,
   type OfferRow,
   type OfferStanding,
+  type PendingFilter,
+  type PendingOffer,
   type Quarantine,
   type ResultOf,
   type RuleName,
@@ -44,6 +46,7 @@ export interface LedgerReads
     | 'case'
     | 'offer'
     | 'decision'
+    | 'pending'
     | 'lastAttempt'
     | 'work'
     | 'task'
@@ -63,6 +66,9 @@ export interface LedgerReads
   decisionsBy(ref: CaseRef, sender: string, limit: number): DecisionRow[];
   /** Newest first. */
   offers(tenant: string, filter: OfferFilter): OfferRow[];
+  pendingOf(tenant: string, taskId: string): PendingOffer | null;
+  /** Undecided ones, oldest first. */
+  pendings(tenant: string, filter: PendingFilter): PendingOffer[];
   /** Oldest first: a queue. */
   workItems(tenant: string, filter: WorkFilter): WorkItem[];
   notes(ref: CaseRef): NoteRow[];
@@ -110,6 +116,12 @@ export type CandidateQueries = Pick<
   'plan' | 'plans' | 'sentTask' | 'sentTasksOf' | 'sentTasksBy' | 'openQuestions' | 'exhaustedPlans'
 >;
 
+/** What is asked of offers that were stored undecided. */
+export type PendingQueries = Pick<
+  LedgerQueries,
+  'pending' | 'pendingOf' | 'pendings' | 'pendingOfCase' | 'freePending'
+>;
+
 export type ReadName = keyof LedgerReads;
 
 /** What a database that answers at once is asked: what the rules need, and the lists. */
@@ -118,6 +130,7 @@ export interface LedgerQueries
     Omit<LedgerReads, 'snapshot' | 'offerStanding' | 'currentEffects' | 'attention'> {
   offersOf(ref: CaseRef): OfferRow[];
   decisionsOf(ref: CaseRef): DecisionRow[];
+  pendingOfCase(ref: CaseRef): PendingOffer[];
   workOf(ref: CaseRef): WorkItem[];
   /** Effects that are `unknown`, or `started` past their limit; those that have been so the longest first. */
   unknownEffects(tenant: string, limit: number | undefined): EffectRow[];
@@ -136,6 +149,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
     offerStanding: (key, ref, kind) => ({
       incarnation: ledger.incarnation(),
       decision: ledger.decision(key),
+      pending: ledger.pending(key),
       case: ledger.case(ref),
       kind: ledger.kind(ref.tenant, kind),
     }),
@@ -153,6 +167,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       case: ledger.case(ref),
       offers: ledger.offersOf(ref),
       decisions: ledger.decisionsOf(ref),
+      pending: ledger.pendingOfCase(ref),
       work: ledger.workOf(ref),
       effects: currentEffects(ref),
       notes: ledger.notes(ref),

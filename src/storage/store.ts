@@ -48,6 +48,11 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     accept: (command) => write('accept', command),
     reject: (command) => write('reject', command),
     withdraw: (command) => write('withdraw', command),
+    deferOffer: (command) => write('deferOffer', command),
+    answerOffer: (command) => write('answerOffer', command),
+    getPending: (key) => read('pending', key),
+    findPending: (tenant, taskId) => read('pendingOf', tenant, taskId),
+    listPending: (tenant, filter) => read('pendings', tenant, filter),
     recordDelivery: (key, ref, principal, digest, type) =>
       write('recordDelivery', { key, ref, principal, digest, type }),
 
@@ -80,6 +85,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     isAlive: (holder) => read('alive', holder),
     claimOffers: (claim) => write('claimOffers', claim),
     claimWork: (claim) => write('claimWork', claim),
+    claimPending: (claim) => write('claimPending', claim),
     release: (holder, claimed) => write('release', { holder, ...(claimed === undefined ? {} : { claimed }) }),
 
     addPush: (command) => write('addPush', command),

@@ -5,6 +5,7 @@ import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
+import { pendingSuite } from './suite/pending.js';
 import { peopleSuite } from './suite/people.js';
 import { proofSuite } from './suite/proofs.js';
 import { pushSuite } from './suite/push.js';
@@ -32,4 +33,5 @@ export function ledgerSuite(open: OpenLedger): void {
   proofSuite(open);
   peopleSuite(open);
   recoverySuite(open);
+  pendingSuite(open);
 }

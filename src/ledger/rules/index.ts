@@ -9,6 +9,7 @@ import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
+import { answerOffer, claimPending, deferOffer } from './pending.js';
 import { changeOwner } from './people.js';
 import {
   addPush,
@@ -45,6 +46,8 @@ const rules = {
   accept: onCase(onAttempt(accept, byKey)),
   reject: onCase(onAttempt(reject, byKey)),
   withdraw: onCase(onAttempt(withdraw, byKey)),
+  deferOffer: onCase(onAttempt(deferOffer, byKey)),
+  answerOffer: onCase(onAttempt(answerOffer, byKey)),
   recordDelivery: onCase(onAttempt(recordDelivery, byKey)),
   startEffect: onCase(startEffect),
   settleEffect: onCase(settleEffect),
@@ -54,6 +57,7 @@ const rules = {
   heartbeat,
   claimOffers,
   claimWork,
+  claimPending,
   release,
   quarantine,
   addPush,

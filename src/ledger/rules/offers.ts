@@ -12,6 +12,7 @@ import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import { isAcross, isSeparate } from './kinds.js';
 import { notOwner } from './ownership.js';
+import { canceled } from './pending.js';
 import type { Change, LedgerView, Rule, Ruling, StoredEffect, StoredOffer } from './ruling.js';
 import { tombstoneOf } from './tombstone.js';
 
@@ -209,10 +210,12 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
   if (row.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, ...notOwner(row) });
   const closedAt = toUtc(view.now);
   const state = command.expired && view.now.getTime() > Date.parse(offer.acceptBy) ? 'expired' : 'withdrawn';
-  const decision = tombstoneOf(offer, command.answer, closedAt);
+  const task = canceled(view, key, command.answer);
+  const decision = tombstoneOf(offer, command.answer, task.taskId, closedAt);
   return {
     changes: [
       { do: 'add_decision', row: decision },
+      ...task.changes,
       { do: 'set_offer', from: offer.state, row: { ...offerRow(offer), state, closedAt } },
     ],
     audit: {
@@ -225,7 +228,12 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
           ...atEpoch(epoch),
           rule: 'H4',
           digest: offer.digest,
-          data: { state, reason: loggableId(command.reason), answer: sha256Hex(command.answer) },
+          data: {
+            state,
+            reason: loggableId(command.reason),
+            answer: sha256Hex(command.answer),
+            ...(task.taskId === null ? {} : { taskId: task.taskId }),
+          },
         },
       ],
     },

@@ -14,6 +14,7 @@ import type {
   Transfer,
   WorkItem,
 } from '../model.js';
+import type { PendingClaim, PendingOffer } from '../pending.js';
 import type { DeadFilter, Notification, PushClaim, PushConfig } from '../push.js';
 import type { TaskWatch } from '../watch.js';
 
@@ -50,6 +51,8 @@ export interface LedgerView {
   /** What can be claimed: unfinished, of no quarantined case, and claimed by no living process. Oldest first. */
   freeOffers(claim: OfferClaim): readonly StoredOffer[];
   freeWork(claim: WorkClaim): readonly WorkItem[];
+  pending(key: AcceptanceKey): PendingOffer | null;
+  freePending(claim: PendingClaim): readonly PendingOffer[];
   /** Of one task. */
   pushes(tenant: string, taskId: string): readonly PushConfig[];
   push(tenant: string, pushId: string): PushConfig | null;
@@ -105,6 +108,11 @@ export type Change =
   | { readonly do: 'add_task'; readonly row: TaskRow }
   /** `row.version` is the new one; the stored one must be one below. */
   | { readonly do: 'save_task'; readonly row: TaskRow }
+  /** The same for the task of an offer. */
+  | { readonly do: 'save_offer_task'; readonly row: TaskRow }
+  | { readonly do: 'add_pending'; readonly row: PendingOffer }
+  /** `row.rev` is the new one; the stored one must be one below. */
+  | { readonly do: 'set_pending'; readonly row: PendingOffer }
   /** Leases that ran out before `now` go first, and their claims with them. */
   | { readonly do: 'keep_lease'; readonly holder: string; readonly until: string; readonly now: string }
   | { readonly do: 'end_lease'; readonly holder: string }

@@ -82,7 +82,7 @@ export const answerQuestion: Rule<AnswerQuestionCommand, SentTask> = (view, comm
       ref,
       facts: [
         {
-          type: 'question_answered',
+          type: 'answer_prepared',
           actor: key.sender,
           ...attemptOf(key),
           ...atEpoch(epoch),

@@ -75,6 +75,13 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
     columns: ['tenant', 'id', 'peer', 'context_id', 'state', 'version', 'status_at', 'task', 'handoff_id'],
   },
   {
+    name: 'pending',
+    columns: [
+      ...[...REF, ...ATTEMPT, 'kind', 'to_agent', 'contract', 'digest', 'message', 'token_id', 'task_id'],
+      ...['accept_by', 'state', 'clarifications', 'received_at', 'rev'],
+    ],
+  },
+  {
     name: 'push_configs',
     columns: [
       ...['tenant', 'push_id', 'task_id', 'config_id', 'agent', 'url', 'origin', 'token', 'scheme'],

@@ -1,4 +1,4 @@
-import { type AcceptanceKey, type CaseRef, isSameCase } from '../../core/index.js';
+import { type CaseRef, isSameCase } from '../../core/index.js';
 import {
   type CandidatePlan,
   type CaseRow,
@@ -7,6 +7,7 @@ import {
   type StoredOffer,
 } from '../../ledger/index.js';
 import type { CandidateQueries, ChangeHandlers } from '../engine.js';
+import { attemptKey, refKey } from './keys.js';
 import type { Table } from './tables.js';
 
 export interface CandidateTables {
@@ -15,10 +16,6 @@ export interface CandidateTables {
 }
 
 type CandidateChange = 'set_plan' | 'set_sent_task';
-
-const refKey = (ref: CaseRef) => [ref.tenant, ref.root, ref.caseId] as const;
-const attemptKey = (key: AcceptanceKey) =>
-  [key.tenant, key.root, key.sender, key.handoffId, key.attempt] as const;
 
 export function candidateHandlersOf({
   plans,

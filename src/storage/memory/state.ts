@@ -1,5 +1,5 @@
 import { chain } from '../../audit/index.js';
-import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
+import { type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
 import type {
   AuditEntry,
   CandidatePlan,
@@ -11,6 +11,7 @@ import type {
   KindDefinition,
   NoteRow,
   Notification,
+  PendingOffer,
   PushConfig,
   Quarantine,
   SentTask,
@@ -23,13 +24,11 @@ import type {
 } from '../../ledger/index.js';
 import type { ChangeHandlers } from '../engine.js';
 import { candidateHandlersOf } from './candidates.js';
+import { attemptKey, refKey } from './keys.js';
+import { letGoOfPending, pendingHandlersOf } from './pending.js';
 import { letGo, pushHandlersOf } from './push.js';
 import { Journal } from './tables.js';
 import { type Heard, watchHandlersOf } from './watch.js';
-
-export const refKey = (ref: CaseRef) => [ref.tenant, ref.root, ref.caseId] as const;
-export const attemptKey = (key: AcceptanceKey) =>
-  [key.tenant, key.root, key.sender, key.handoffId, key.attempt] as const;
 
 export interface Chained {
   readonly ref: CaseRef;
@@ -53,6 +52,7 @@ function tablesOf(journal: Journal) {
     cases: journal.table<CaseRow>(),
     offers: journal.table<StoredOffer>(),
     decisions: journal.table<DecisionRow>(),
+    pending: journal.table<PendingOffer>(),
     work: journal.table<WorkItem>(),
     notes: journal.table<NoteRow>(),
     effects: journal.table<StoredEffect>(),
@@ -90,6 +90,7 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     const isGone = (holder: string) => holders.get(holder) === null;
     claims.remove((claim) => isGone(claim.holder));
     letGo(tables, isGone);
+    letGoOfPending(tables, isGone);
   };
   return {
     put_kind: ({ tenant, kind }) => kinds.put({ tenant, kind }, tenant, kind.kind),
@@ -152,6 +153,7 @@ export function handlersOf({ tables }: State): ChangeHandlers {
           tenant === row.tenant && what === row.what && id === row.id && holder === row.holder,
       ),
     quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
+    ...pendingHandlersOf(tables),
     ...pushHandlersOf(tables),
     ...watchHandlersOf(tables),
     ...candidateHandlersOf(tables),

@@ -7,6 +7,7 @@ import { ofEffect } from '../rows/effects.js';
 import { ofGuard, ofKey, ofRef } from '../rows/keys.js';
 import { ofNote } from '../rows/notes.js';
 import { ofOffer } from '../rows/offers.js';
+import { ofPending } from '../rows/pending.js';
 import { ofNotification, ofPush } from '../rows/push.js';
 import { ofQuarantine } from '../rows/quarantines.js';
 import { ofTask } from '../rows/tasks.js';
@@ -62,6 +63,9 @@ const rows: {
   settle_effect: ({ guard, row }) => ['settle_effect', { ...ofEffect(row), ...ofGuard(guard) }],
   add_task: ({ row }) => ['add_task', ofTask(row)],
   save_task: ({ row }) => ['save_task', ofTask(row)],
+  save_offer_task: ({ row }) => ['save_offer_task', ofTask(row)],
+  add_pending: ({ row }) => ['add_pending', ofPending(row)],
+  set_pending: ({ row }) => ['set_pending', ofPending(row)],
   keep_lease: ({ holder, until }) => ['keep_lease', { holder, until }],
   end_lease: ({ holder }) => ['end_lease', { holder }],
   claim: ({ row }) => ['claim', row],

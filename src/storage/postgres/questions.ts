@@ -12,6 +12,7 @@ import type { Ask } from './keys.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
+import { pendingTable } from './pending.js';
 import { pushTable } from './push.js';
 import { quarantineTable } from './quarantines.js';
 import { ofAttempt } from './scope.js';
@@ -55,6 +56,7 @@ export function questionsOf(
   const [audit, cases, kinds] = [auditTable(ask), caseTable(ask), kindTable(ask)];
   const [decisions, effects, quarantines] = [decisionTable(ask), effectTable(ask), quarantineTable(ask)];
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
+  const pending = pendingTable(ask);
   const [pushes, watches, candidates] = [pushTable(ask), watchTable(ask), candidateTable(ask)];
   return {
     incarnation,
@@ -77,10 +79,14 @@ export function questionsOf(
       return {
         incarnation: minted,
         decision: queries.decision(key),
+        pending: queries.pending(key),
         case: queries.case(ref),
         kind: queries.kind(tenant, kind),
       };
     },
+    pending: async (key) => (await ofKey(key)).pending(key),
+    pendingOf: pending.ofTask,
+    pendings: pending.list,
     decisionsBy: decisions.by,
     lastAttempt: offers.lastAttempt,
     work: work.get,

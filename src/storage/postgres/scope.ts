@@ -1,5 +1,12 @@
 import { type AcceptanceKey, type CaseRef, handoffIdOf } from '../../core/index.js';
-import type { CommandOf, DeadFilter, OfferClaim, RuleName, WorkClaim } from '../../ledger/index.js';
+import type {
+  CommandOf,
+  DeadFilter,
+  OfferClaim,
+  PendingClaim,
+  RuleName,
+  WorkClaim,
+} from '../../ledger/index.js';
 import type { PushScope } from './push.js';
 
 /** What the rule of a command may read: at most one case, one attempt, one kind, one work item and one task. */
@@ -19,6 +26,7 @@ export interface Scope {
   readonly candidates?: true;
   readonly offers?: OfferClaim;
   readonly items?: WorkClaim;
+  readonly pending?: PendingClaim;
   readonly pushes?: PushScope;
 }
 
@@ -75,6 +83,17 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   reject: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   recordDelivery: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  deferOffer: ({ ref, key, holder, push, task }) => ({
+    ...ofCase({ ref }),
+    key,
+    ...(holder === undefined ? {} : { holder }),
+    ...(push === undefined ? {} : { pushes: { task: task.id } }),
+  }),
+  answerOffer: ({ ref, key, holder }) => ({
+    ...ofCase({ ref }),
+    key,
+    ...(holder === undefined ? {} : { holder }),
+  }),
   startEffect: ofCase,
   settleEffect: ofCase,
   settleWork: ({ ref, workId }) => ({ ...ofCase({ ref }), workId }),
@@ -93,6 +112,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   release: ({ holder }) => ({ tenant: '', holder }),
   claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),
   claimWork: (claim) => ({ tenant: claim.tenant, holder: claim.holder, items: claim }),
+  claimPending: (claim) => ({ tenant: claim.tenant, holder: claim.holder, pending: claim }),
   addPush: ({ tenant, taskId }) => ({ tenant, taskId, pushes: { task: taskId } }),
   removePush: ({ tenant, taskId }) => ({ tenant, pushes: { task: taskId } }),
   claimPushes: (due) => ({ tenant: due.tenant, holder: due.holder, pushes: { due } }),

@@ -10,12 +10,14 @@ import type {
   StoredOffer,
 } from '../../ledger/index.js';
 import { carryOut, type LedgerQueries } from '../engine.js';
+import { attemptKey, refKey } from '../memory/keys.js';
 import { queriesOf } from '../memory/queries.js';
-import { attemptKey, emptyState, handlersOf, refKey } from '../memory/state.js';
+import { emptyState, handlersOf } from '../memory/state.js';
 import { type CaseColumns, toCase } from '../rows/cases.js';
 import { type DecisionColumns, toDecision } from '../rows/decisions.js';
 import { type EffectColumns, toEffect } from '../rows/effects.js';
 import { type OfferColumns, toOffer } from '../rows/offers.js';
+import { type PendingColumns, toPending } from '../rows/pending.js';
 import { toNotification, toPush } from '../rows/push.js';
 import { type TaskColumns, toTask } from '../rows/tasks.js';
 import { toWork, type WorkColumns } from '../rows/work.js';
@@ -44,6 +46,8 @@ export interface SliceColumns {
   last: number | null;
   item: WorkColumns | null;
   task: TaskColumns | null;
+  pending: PendingColumns[] | null;
+  pending_tasks: TaskColumns[] | null;
 }
 
 /** The command is about another case than its key told: what stands under the key is to be judged on that case's slice. */
@@ -150,6 +154,7 @@ export class Slice {
       this.#state.tables.decisions.put(decision, ...attemptKey(key));
       this.#mark({ tenant: key.tenant, root: key.root, caseId }, row.decision_quarantined);
     }
+    this.addPending(row.pending ?? [], row.pending_tasks ?? []);
     if (scope.key !== undefined) this.#attempts.set(idOf(scope.key), row.last ?? 0);
     if (scope.holder !== undefined) this.#holder = scope.holder;
     if (scope.holder !== undefined && row.until !== null) {
@@ -228,6 +233,8 @@ export class Slice {
       alive: queries.alive,
       freeOffers: queries.freeOffers,
       freeWork: queries.freeWork,
+      pending: queries.pending,
+      freePending: queries.freePending,
       pushes: queries.pushes,
       push: queries.push,
       waiting: queries.waiting,
@@ -243,6 +250,12 @@ export class Slice {
         return last;
     }
     return 0;
+  }
+
+  addPending(rows: readonly PendingColumns[], tasks: readonly TaskColumns[]): void {
+    const { tables } = this.#state;
+    for (const row of rows) tables.pending.put(toPending(row), ...attemptKey(toPending(row).key));
+    for (const task of tasks) tables.tasks.put(toTask(task), task.tenant, task.id);
   }
 
   /** What can be claimed, for a command that claims. */

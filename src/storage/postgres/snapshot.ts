@@ -6,6 +6,7 @@ import { type DecisionColumns, toDecision } from '../rows/decisions.js';
 import { type EffectColumns, toEffect } from '../rows/effects.js';
 import { type NoteColumns, toNote } from '../rows/notes.js';
 import { type OfferColumns, toOffer } from '../rows/offers.js';
+import { type PendingColumns, toPending } from '../rows/pending.js';
 import { type TransferColumns, toTransfer } from '../rows/transfers.js';
 import { toWork, type WorkColumns } from '../rows/work.js';
 import { type EntryColumns, toEntry } from './audit.js';
@@ -19,7 +20,7 @@ const SNAPSHOT = {
   name: 'snapshot',
   text: `SELECT clock_timestamp() AS clock, ${rows('cases')}, ${rows('offers')}, ${rows('decisions')},
     ${rows('work_items')}, ${rows('effects')}, ${rows('notes')}, ${rows('transfers', 'new_epoch')},
-    ${rows('candidate_plans')}, ${rows('sent_tasks')}, ${rows('audit', 'seq')}`,
+    ${rows('pending')}, ${rows('candidate_plans')}, ${rows('sent_tasks')}, ${rows('audit', 'seq')}`,
 };
 
 interface Columns {
@@ -33,6 +34,7 @@ interface Columns {
   transfers: TransferColumns[];
   candidate_plans: PlanColumns[];
   sent_tasks: SentTaskColumns[];
+  pending: PendingColumns[];
   audit: EntryColumns[];
 }
 
@@ -44,6 +46,7 @@ export async function snapshotOf(ask: Ask, ref: CaseRef, given: Date | undefined
     case: found === undefined ? null : toCase(found),
     offers: row.offers.map((columns) => offerRow(toOffer(columns))),
     decisions: row.decisions.map(toDecision),
+    pending: row.pending.map(toPending),
     work: row.work_items.map(toWork),
     effects: row.effects.map((columns) => asOf(toEffect(columns), given ?? row.clock)),
     notes: row.notes.map(toNote),

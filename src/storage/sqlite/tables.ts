@@ -10,6 +10,7 @@ import { effectTable } from './effects.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
+import { pendingTable } from './pending.js';
 import { Prepared } from './prepared.js';
 import { pushTable } from './push.js';
 import { quarantineTable } from './quarantines.js';
@@ -30,6 +31,7 @@ export function tablesOf(db: Database.Database) {
     cases: caseTable(db, prepared),
     offers: offerTable(db, prepared),
     decisions: decisionTable(db),
+    pending: pendingTable(db, prepared),
     work: workTable(db, prepared),
     notes: noteTable(db),
     effects: effectTable(db),
@@ -49,7 +51,7 @@ export type View = Omit<LedgerQueries, 'now'> & { now: Date };
 
 export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
-  const { transfers } = tables;
+  const { transfers, pending } = tables;
   const { pushes, watches, candidates } = tables;
   const view: View = {
     now: new Date(0),
@@ -66,6 +68,10 @@ export function viewOf(tables: Tables): View {
     decision: decisions.get,
     decisionsOf: decisions.ofCase,
     decisionsBy: decisions.by,
+    pending: pending.get,
+    pendingOf: pending.ofTask,
+    pendings: pending.list,
+    pendingOfCase: pending.ofCase,
     lastAttempt: (key) => Math.max(offers.lastAttempt(key), decisions.lastAttempt(key)),
     work: work.get,
     openWork: work.open,
@@ -84,6 +90,7 @@ export function viewOf(tables: Tables): View {
     alive: (holder) => claims.alive(holder, toUtc(view.now)),
     freeOffers: (claim) => offers.free(claim, toUtc(view.now)),
     freeWork: (claim) => work.free(claim, toUtc(view.now)),
+    freePending: (claim) => pending.free(claim, toUtc(view.now)),
     pushes: pushes.ofTask,
     push: pushes.get,
     waiting: pushes.waiting,
@@ -110,7 +117,7 @@ export function viewOf(tables: Tables): View {
 
 export function handlersOf(tables: Tables): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
-  const { transfers } = tables;
+  const { transfers, pending } = tables;
   const { pushes, watches, candidates } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
@@ -129,6 +136,9 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     settle_effect: ({ guard, row }) => effects.settle(guard, row),
     add_task: ({ row }) => tasks.add(row),
     save_task: ({ row }) => tasks.save(row),
+    save_offer_task: ({ row }) => tasks.saveOffer(row),
+    add_pending: ({ row }) => pending.add(row),
+    set_pending: ({ row }) => pending.set(row),
     keep_lease: (change) => claims.keep(change),
     end_lease: ({ holder }) => claims.end(holder),
     claim: ({ row }) => claims.claim(row),
