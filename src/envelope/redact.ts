@@ -48,7 +48,7 @@ function refusePersonalData(contract: Contract, out: Scanned): void {
  * An answer is asked for by name, so that nothing of it is left out in silence: what the contract does not name is refused.
  * @throws answer_invalid, personal_data naming the fields
  */
-export function checkAnswer({ facts, text }: AnswerPart, contract: Contract): void {
+export function scanAnswer({ facts, text }: AnswerPart, contract: Contract): void {
   const unnamed = facts.flatMap(({ key }, at) =>
     Object.hasOwn(contract.facts, key)
       ? []

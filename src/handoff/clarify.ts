@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/index.js';
 import { HoldfastError, type Limits } from '../core/index.js';
-import { buildAnswerMessage, checkAnswer, parseAnswerPart } from '../envelope/index.js';
+import { buildAnswerMessage, scanAnswer, parseAnswerPart } from '../envelope/index.js';
 import { faultPoint } from '../faults/index.js';
 import { isOpen, type LedgerStore } from '../ledger/index.js';
 import type { Delivery } from './delivery.js';
@@ -43,7 +43,7 @@ export async function answerQuestion(input: AnswerInput, options: ClarifyOptions
     ),
     options.limits,
   );
-  checkAnswer(part, contract);
+  scanAnswer(part, contract);
   const message = JSON.stringify(buildAnswerMessage(part, task.taskId));
   await ledger.answerQuestion({ key, n, message, facts: part.facts.map((fact) => fact.key) });
   faultPoint('A1.after_commit');

@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js';
@@ -7,6 +9,8 @@ import { CASE_FILE, CONTRACT, freePort, temporaryFolder } from '../cli/support.j
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
 
 export type Mode = 'shared' | 'separate';
+/** Runs what is in `dist/`; `npm test` builds first. */
+const DOOMED = join(import.meta.dirname, 'doomed-candidates.mjs');
 const NAMES = ['triage', 'first', 'second'] as const;
 type Name = (typeof NAMES)[number];
 export const CASE = 'CASE-7001';
@@ -16,6 +20,7 @@ export const ACCEPT_WITHIN_MS = 600 * SECOND_MS;
 /** An agent, behind a line that can be made to lose messages. */
 export interface Candidate {
   readonly url: string;
+  /** The running node; it is another after a restart. */
   readonly node: Holdfast;
   readonly line: LossyProxy;
   /** What it does with a handoff that it is offered. */
@@ -30,6 +35,8 @@ export interface Candidates extends Record<Name, Candidate> {
   /** Opens the case at epoch 3. */
   open(): Promise<void>;
   handOff(more?: Partial<Parameters<Holdfast['handOff']>[0]>): ReturnType<Holdfast['handOff']>;
+  /** Triage hands over in a process that is killed at the fault, and is started again. Returns how that process ended. */
+  handOffAndDie(faults: string, more?: Partial<Parameters<Holdfast['handOff']>[0]>): Promise<string | number>;
   /** States of triage's offers, by attempt. */
   offers(): Promise<string[]>;
   plan(): Promise<string | null>;
@@ -87,24 +94,49 @@ export async function startCandidates(mode: Mode, push = false): Promise<Candida
     await known.close();
   }
 
-  async function start(name: Name): Promise<Candidate> {
-    let listening = 0;
-    const line = await lossyProxy(ports[NAMES.indexOf(name)] ?? 0, () => listening);
-    const handler: HandoffHandler = { check: (view) => made.check(view) };
+  const listening = new Map<Name, number>();
+
+  async function startNode(name: Name, handler: HandoffHandler): Promise<Holdfast> {
     const node = await openHoldfast({
       dir: join(folder.path, name),
       config: configOf(name),
       ...(name === 'triage' ? {} : { handlers: { [CONTRACT]: handler } }),
       ports: { clock, pace: { sweepMs: 50, beatMs: 100, offerBackoffMs: [20, 100] } },
     });
-    listening = (await node.start({ port: 0 })).port;
-    const made: Candidate = { url: urlOf(name), node, line, check: () => accept() };
+    listening.set(name, (await node.start({ port: 0 })).port);
+    return node;
+  }
+
+  async function start(name: Name): Promise<Candidate & { node: Holdfast }> {
+    const line = await lossyProxy(ports[NAMES.indexOf(name)] ?? 0, () => listening.get(name) ?? 1);
+    const node = await startNode(name, { check: (view) => made.check(view) });
+    const made = { url: urlOf(name), node, line, check: (() => accept()) as Candidate['check'] };
     return made;
   }
 
-  const [triage, first, second] = (await Promise.all(NAMES.map(start))) as [Candidate, Candidate, Candidate];
+  const [triage, first, second] = (await Promise.all(NAMES.map(start))) as [
+    Candidate & { node: Holdfast },
+    Candidate,
+    Candidate,
+  ];
   const ref = triage.node.caseRef(CASE, triage.url);
   const caseFile = JSON.parse(readFileSync(CASE_FILE, 'utf8'));
+
+  async function inputOf(more: Partial<Parameters<Holdfast['handOff']>[0]>) {
+    const { artifactId } = await triage.node.addEvidence(Buffer.from('charged twice'), {
+      filename: 'claim.txt',
+      mediaType: 'text/plain',
+    });
+    return {
+      ref,
+      caseFile: { ...caseFile, case_id: CASE },
+      to: [first.url, second.url],
+      contract: CONTRACT,
+      evidence: [{ artifactId }],
+      acceptWithinMs: ACCEPT_WITHIN_MS,
+      ...more,
+    };
+  }
 
   return {
     triage,
@@ -117,20 +149,26 @@ export async function startCandidates(mode: Mode, push = false): Promise<Candida
     async open() {
       await triage.node.openCase({ caseId: CASE, kind: 'refund', epoch: 3, importedFrom: 'helpdesk' });
     },
-    async handOff(more = {}) {
-      const { artifactId } = await triage.node.addEvidence(Buffer.from('charged twice'), {
-        filename: 'claim.txt',
-        mediaType: 'text/plain',
+    handOff: async (more = {}) => triage.node.handOff(await inputOf(more)),
+    async handOffAndDie(faults, more = {}) {
+      const input = JSON.stringify(await inputOf(more));
+      await triage.node.close();
+      const child = fork(DOOMED, [join(folder.path, 'triage'), JSON.stringify(configOf('triage')), input], {
+        env: { ...process.env, HOLDFAST_FAULTS: faults },
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       });
-      return triage.node.handOff({
-        ref,
-        caseFile: { ...caseFile, case_id: CASE },
-        to: [first.url, second.url],
-        contract: CONTRACT,
-        evidence: [{ artifactId }],
-        acceptWithinMs: ACCEPT_WITHIN_MS,
-        ...more,
-      });
+      try {
+        const ended = once(child, 'exit');
+        const [{ port }] = await once(child, 'message');
+        listening.set('triage', port);
+        child.send('go');
+        const survived = once(child, 'message').then(() => ['survived']);
+        const [code, signal] = await Promise.race([ended, survived]);
+        return signal ?? code;
+      } finally {
+        child.kill('SIGKILL');
+        triage.node = await startNode('triage', {});
+      }
     },
     async offers() {
       const { offers } = await triage.node.ledger.snapshot(ref);

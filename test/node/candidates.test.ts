@@ -153,6 +153,48 @@ describe.each<Mode>(['shared', 'separate'])('ordered candidates, %s', (mode) => 
   });
 });
 
+describe.each<Mode>(['shared', 'separate'])('a sender that is killed between two candidates, %s', (mode) => {
+  let world: Candidates;
+
+  beforeEach(async () => {
+    world = await startCandidates(mode);
+    await world.open();
+    world.first.check = () => reject('records_disagree', 'No such payment.');
+  });
+  afterEach(() => world.close());
+
+  it.each(['C1.before_step', 'S2.before_commit@2', 'S2.after_commit@2', 'S3.after_mark@2'])(
+    '[R-094] at %s neither skips one nor asks two at once',
+    async (point) => {
+      const { triage, first, second } = world;
+      expect(await world.handOffAndDie(point.replace(/(@|$)/, '=kill9$1'))).toBe('SIGKILL');
+      await expect.poll(() => world.offers(), WAIT).toEqual(['rejected', 'accepted']);
+      await expect.poll(() => world.plan(), WAIT).toBe('ended accepted');
+      const { offers } = await triage.node.ledger.snapshot(world.ref);
+      expect(offers.map(({ toAgent, key }) => [toAgent, key.attempt])).toEqual([
+        [first.url, 1],
+        [second.url, 2],
+      ]);
+      expect(await world.owners()).toEqual(new Set([`${second.url} at 4`]));
+      expect(await world.problems()).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    '[R-098] leaves the case to a person all the same',
+    async () => {
+      const { triage, first, second } = world;
+      second.check = first.check;
+      expect(await world.handOffAndDie('C1.before_step=kill9@2')).toBe('SIGKILL');
+      await expect.poll(() => world.plan(), WAIT).toBe('exhausted candidates_exhausted');
+      expect(await world.offers()).toEqual(['rejected', 'rejected']);
+      expect(await world.owners()).toEqual(new Set([`${triage.url} at 3`]));
+    },
+    LIMIT_MS,
+  );
+});
+
 describe('ordered candidates', () => {
   let world: Candidates;
   afterEach(() => world.close());
