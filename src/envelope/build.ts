@@ -122,14 +122,47 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     provenance: input.provenance ?? [],
     trace: { traceparent: input.traceparent },
   };
+  return finish(envelope, input, withheld);
+}
+
+/** What is another in the next attempt of a handover whose content stays. */
+export interface ReaddressInput
+  extends Pick<BuildInput, 'contract' | 'maxEnvelopeBytes'>,
+    Pick<
+      HandoffEnvelope,
+      'incarnation' | 'attempt' | 'to_agent' | 'references' | 'effects' | 'accept_by' | 'chain' | 'provenance'
+    > {
+  readonly before: HandoffEnvelope;
+  /** What was kept back when the content was made. */
+  readonly withheld: readonly Withheld[];
+}
+
+/**
+ * Makes the envelope of an attempt with another agent out of the one before: nothing is read anew from where the case file came from, and
+ * nothing can leave that had not left.
+ * @throws evidence_expires_early, envelope_too_large, and the codes of checkContract and of the codec
+ */
+export async function readdressEnvelope(input: ReaddressInput): Promise<BuiltEnvelope> {
+  const { before, withheld, contract, maxEnvelopeBytes: _, ...others } = input;
+  refuseEarlyExpiry(others.references, others.accept_by);
+  const envelope: HandoffEnvelope = { ...before, ...others };
+  await checkContract(contract, envelope);
+  return finish(envelope, input, withheld);
+}
+
+function finish(
+  envelope: HandoffEnvelope,
+  { contract, maxEnvelopeBytes }: Pick<BuildInput, 'contract' | 'maxEnvelopeBytes'>,
+  withheld: readonly Withheld[],
+): BuiltEnvelope {
   const text = canonical(envelope);
-  refuseLarge(text, input.maxEnvelopeBytes ?? DEFAULT_LIMITS.maxEnvelopeBytes);
+  refuseLarge(text, maxEnvelopeBytes ?? DEFAULT_LIMITS.maxEnvelopeBytes);
   return {
     envelope: envelopeV2.parse(JSON.parse(text) as JsonValue),
     canonical: text,
     digest: sha256Hex(text),
     withheld,
-    loggable: loggableOf(fields, contract),
+    loggable: loggableOf(envelope, contract),
   };
 }
 

@@ -6,13 +6,28 @@ export {
   type ReceiptPart,
   type RejectionPart,
 } from './answers.js';
-export { type BuildInput, buildEnvelope, loggableOf } from './build.js';
+export {
+  type BuildInput,
+  type BuiltEnvelope,
+  buildEnvelope,
+  loggableOf,
+  readdressEnvelope,
+} from './build.js';
 export { type CaseFile, checkCaseFile, parseCaseFile } from './case-file.js';
+export {
+  type AnswerPart,
+  buildAnswerMessage,
+  buildQuestionMessage,
+  parseAnswerPart,
+  type QuestionPart,
+  readAnswer,
+  readQuestion,
+} from './clarification.js';
 export { renderJsonSchemas } from './json-schemas.js';
 export type * from './model.js';
 export { buildOfferMessage, readOffer, readOfferKey, readStoredEnvelope } from './offer.js';
 export { findPersonalData, redactText } from './privacy.js';
-export { redact } from './redact.js';
+export { scanAnswer, redact } from './redact.js';
 export { createEnvelopeRegistry, type EnvelopeRegistry } from './registry.js';
 export { summarize } from './summarize.js';
 export { envelopeV2 } from './v2/index.js';
