@@ -259,6 +259,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-175': { where: ['receiver'], what: 'Duplicate notifications do nothing twice' },
 
   // Tests
+  'R-188': {
+    where: ['sender', 'receiver', 'ledger'],
+    what: 'For each fault the state and the effects are written down before it is injected, and compared after',
+  },
   'R-189': {
     where: ['sender', 'receiver', 'ledger'],
     what: 'A crash at any durable step between offer and acceptance loses nothing',

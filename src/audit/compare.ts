@@ -1,5 +1,6 @@
 import { canonical, sha256Hex } from '../core/index.js';
 import { boundsOf, type CaseSnapshot, type EffectRow } from '../ledger/index.js';
+import { storedPlan, storedTasks } from './candidates.js';
 import { attemptId } from './entries.js';
 import type { ReplayedCase, ReplayedEffect } from './replay.js';
 
@@ -10,10 +11,13 @@ export function compareWithLedger(replayed: ReplayedCase, snapshot: CaseSnapshot
     ...differ('case', fieldsOf(replayed.case), fieldsOf(stored.case)),
     ...mapsDiffer('offer', replayed.offers, stored.offers),
     ...mapsDiffer('decision', replayed.decisions, stored.decisions),
+    ...mapsDiffer('pending', replayed.pending, stored.pending),
     ...mapsDiffer('work', replayed.work, stored.work),
     ...mapsDiffer('effect', replayed.effects, effectsFor(replayed.effects, snapshot.effects)),
     ...mapsDiffer('note', replayed.notes, stored.notes),
     ...mapsDiffer('transfer', replayed.transfers, stored.transfers),
+    ...differ('plan', fieldsOf(replayed.plan), fieldsOf(stored.plan)),
+    ...mapsDiffer('sent task', replayed.sentTasks, stored.sentTasks),
   ];
 }
 
@@ -44,6 +48,16 @@ function asReplayed(snapshot: CaseSnapshot): Omit<ReplayedCase, 'effects'> {
         { verdict, code, digest, taskId, epochBefore, epochAfter, answer: sha256Hex(answer) },
       ]),
     ),
+    pending: new Map(
+      snapshot.pending.map(({ key, state, digest, toAgent, contract, taskId, clarifications }) => [
+        attemptId(key.sender, key.handoffId, key.attempt),
+        {
+          ...{ state, digest, toAgent, contract, taskId },
+          questions: clarifications.map(({ question }) => sha256Hex(question)),
+          answers: clarifications.flatMap((one) => (one.digest === null ? [] : [one.digest])),
+        },
+      ]),
+    ),
     work: new Map(
       snapshot.work.map(({ id, state, owner, epoch, envelope, result }) => [
         id,
@@ -70,6 +84,8 @@ function asReplayed(snapshot: CaseSnapshot): Omit<ReplayedCase, 'effects'> {
         },
       ]),
     ),
+    plan: storedPlan(snapshot.plan),
+    sentTasks: storedTasks(snapshot.sentTasks),
   };
 }
 

@@ -6,8 +6,10 @@ import type {
   DecisionRow,
   EffectState,
   OfferState,
+  PendingState,
   WorkState,
 } from '../ledger/index.js';
+import { answer, planOf, progress, type ReplayedPlan, type ReplayedSentTask } from './candidates.js';
 import { attempt, attemptId, digest, needed, strings, text, whole } from './entries.js';
 
 /** A case as its audit tells it: everything about it but the bytes, which stand there as digests. */
@@ -17,11 +19,16 @@ export interface ReplayedCase {
   readonly offers: ReadonlyMap<string, ReplayedOffer>;
   /** By `attemptId`. */
   readonly decisions: ReadonlyMap<string, ReplayedDecision>;
+  /** Offers that were stored undecided, by `attemptId`. */
+  readonly pending: ReadonlyMap<string, ReplayedPending>;
   readonly work: ReadonlyMap<string, ReplayedWork>;
   readonly effects: ReadonlyMap<string, ReplayedEffect>;
   readonly notes: ReadonlyMap<string, ReplayedNote>;
   /** By the epoch that they begin. */
   readonly transfers: ReadonlyMap<string, ReplayedTransfer>;
+  readonly plan: ReplayedPlan | null;
+  /** By `attemptId`. */
+  readonly sentTasks: ReadonlyMap<string, ReplayedSentTask>;
 }
 
 export interface ReplayedOwnership {
@@ -51,6 +58,18 @@ export interface ReplayedDecision {
   readonly epochBefore: number | null;
   readonly epochAfter: number | null;
   readonly answer: string;
+}
+
+export interface ReplayedPending {
+  readonly state: PendingState;
+  readonly digest: string;
+  readonly toAgent: string;
+  readonly contract: string;
+  readonly taskId: string;
+  /** Digests of the questions, by their number. */
+  readonly questions: readonly string[];
+  /** Digests of the answers. */
+  readonly answers: readonly string[];
 }
 
 export interface ReplayedWork {
@@ -88,10 +107,13 @@ interface Draft {
   case: ReplayedOwnership | null;
   readonly offers: Map<string, ReplayedOffer>;
   readonly decisions: Map<string, ReplayedDecision>;
+  readonly pending: Map<string, ReplayedPending>;
   readonly work: Map<string, ReplayedWork>;
   readonly effects: Map<string, ReplayedEffect>;
   readonly notes: Map<string, ReplayedNote>;
   readonly transfers: Map<string, ReplayedTransfer>;
+  plan: ReplayedPlan | null;
+  readonly sentTasks: Map<string, ReplayedSentTask>;
 }
 
 /**
@@ -103,14 +125,19 @@ export function replay(entries: readonly AuditEntry[]): ReplayedCase {
     case: null,
     offers: new Map(),
     decisions: new Map(),
+    pending: new Map(),
     work: new Map(),
     effects: new Map(),
     notes: new Map(),
     transfers: new Map(),
+    plan: null,
+    sentTasks: new Map(),
   };
   for (const entry of entries) STEPS[entry.type]?.(draft, entry);
   return draft;
 }
+
+const TOMBSTONE = { verdict: 'tombstone', code: 'withdrawn', digest: null } as const;
 
 type Step = (draft: Draft, entry: AuditEntry) => void;
 
@@ -130,7 +157,13 @@ const STEPS: Partial<Record<AuditType, Step>> = {
       epoch: needed(entry.epochBefore, entry),
       receipt: null,
     });
+    if (entry.data?.plan !== undefined) draft.plan = planOf(entry);
   },
+  plan_changed(draft, entry) {
+    draft.plan = planOf(entry);
+  },
+  offer_progressed: (draft, entry) => progress(draft, entry),
+  answer_prepared: (draft, entry) => answer(draft, entry),
   offer_offered: (draft, entry) => setOffer(draft, entry, { state: 'offered' }),
   offer_in_doubt: (draft, entry) => setOffer(draft, entry, { state: 'in_doubt' }),
   offer_closed(draft, entry) {
@@ -142,8 +175,27 @@ const STEPS: Partial<Record<AuditType, Step>> = {
       return;
     }
     setOffer(draft, entry, { state });
-    decide(draft, entry, { verdict: 'tombstone', code: 'withdrawn', digest: null, taskId: null });
+    decide(draft, entry, { ...TOMBSTONE, taskId: taskOf(entry) });
   },
+  offer_received(draft, entry) {
+    draft.pending.set(attempt(entry), {
+      state: 'deciding',
+      digest: digest(entry),
+      toAgent: entry.actor,
+      contract: text(entry, 'contract'),
+      taskId: text(entry, 'taskId'),
+      questions: [],
+      answers: [],
+    });
+  },
+  question_asked: (draft, entry) =>
+    setPending(draft, entry, ({ questions }) => ({
+      state: 'asked',
+      questions: [...questions, text(entry, 'question')],
+    })),
+  question_answered: (draft, entry) =>
+    setPending(draft, entry, ({ answers }) => ({ state: 'deciding', answers: [...answers, digest(entry)] })),
+  decision_awaited: (draft, entry) => setPending(draft, entry, () => ({ state: 'waiting' })),
   handoff_accepted(draft, entry) {
     const { owner, epoch } = moveCase(draft, entry, text(entry, 'contract'));
     if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'accepted' });
@@ -165,7 +217,7 @@ const STEPS: Partial<Record<AuditType, Step>> = {
   },
   handoff_withdrawn(draft, entry) {
     if (draft.offers.has(attempt(entry))) setOffer(draft, entry, { state: 'withdrawn' });
-    decide(draft, entry, { verdict: 'tombstone', code: 'withdrawn', digest: null, taskId: null });
+    decide(draft, entry, { ...TOMBSTONE, taskId: taskOf(entry) });
   },
   handoff_released(draft, entry) {
     moveCase(draft, entry, text(entry, 'contract'));
@@ -274,12 +326,28 @@ function setOffer(draft: Draft, entry: AuditEntry, to: Partial<ReplayedOffer>): 
   draft.offers.set(id, { ...needed(draft.offers.get(id), entry), ...to });
 }
 
+function setPending(
+  draft: Draft,
+  entry: AuditEntry,
+  change: (before: ReplayedPending) => Partial<ReplayedPending>,
+): void {
+  const id = attempt(entry);
+  const before = needed(draft.pending.get(id), entry);
+  draft.pending.set(id, { ...before, ...change(before) });
+}
+
+/** A tombstone has a task where the offer was stored. */
+function taskOf(entry: AuditEntry): string | null {
+  return entry.data?.taskId === undefined ? null : text(entry, 'taskId');
+}
+
 function decide(
   draft: Draft,
   entry: AuditEntry,
   decision: Omit<ReplayedDecision, 'digest' | 'epochBefore' | 'epochAfter' | 'answer'> & { digest?: null },
 ): void {
   const { epochBefore = null, epochAfter = null } = entry;
+  if (draft.pending.has(attempt(entry))) setPending(draft, entry, () => ({ state: 'decided' }));
   draft.decisions.set(attempt(entry), {
     ...decision,
     digest: decision.digest === null ? null : digest(entry),

@@ -1,6 +1,7 @@
 import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
 import type { AttentionItem, AuditEntry, CaseRow } from '../ledger/index.js';
 import type { Holdfast } from '../node/index.js';
+import { describeCandidate, explainCandidates, explainQuestion } from './attention-handoffs.js';
 import { ambiguous } from './cases.js';
 import { printFields, printTable } from './print.js';
 import type { Result } from './run.js';
@@ -63,14 +64,13 @@ interface Explained {
 /** What happened, what is safe to do about it, and which commands settle it. */
 export async function explainItem({ ledger, url }: Holdfast, item: AttentionItem): Promise<Result> {
   const [row, audit] = await Promise.all([ledger.getCase(item.ref), ledger.readAudit(item.ref)]);
-  const explained =
-    item.what === 'effect_unknown' ? explainEffect(item, row, audit, url) : explainQuarantine(item, row, url);
+  const explained = explain(item, row, audit, url);
   const { fields, history, safe, commands } = explained;
   const text = [
     printFields([
       ['case', item.ref.caseId],
       ['root', item.ref.root],
-      ['what', item.what.replace('_', ' ')],
+      ['what', item.what.replaceAll('_', ' ')],
       ['since', item.since],
       ...fields,
       ['owner', row?.owner],
@@ -86,6 +86,26 @@ export async function explainItem({ ledger, url }: Holdfast, item: AttentionItem
     json: { item, case: row, history, safe, commands },
     text: text.filter((block) => block !== '').join('\n\n'),
   };
+}
+
+function explain(
+  item: AttentionItem,
+  row: CaseRow | null,
+  audit: readonly AuditEntry[],
+  self: string,
+): Explained {
+  const { ref } = item;
+  const at = ref.root === self ? '' : ` --root ${ref.root}`;
+  switch (item.what) {
+    case 'effect_unknown':
+      return explainEffect(item, row, audit, self);
+    case 'case_quarantined':
+      return explainQuarantine(item, row, self);
+    case 'question_open':
+      return { ...explainQuestion(item, at), history: [] };
+    case 'candidates_exhausted':
+      return { ...explainCandidates(item, row, at), history: [] };
+  }
 }
 
 function explainEffect(
@@ -171,6 +191,15 @@ function rowOf(item: AttentionItem): string[] {
     const { reason, witnessed, found } = item.data;
     const particulars = `${reason}: witnessed ${placeOf(witnessed)}, found ${placeOf(found)}`;
     return [ref.caseId, 'case quarantined', since, particulars, ref.root];
+  }
+  if (item.what === 'question_open') {
+    const { handoffId, attempt, peer, question } = item.data;
+    const particulars = `${handoffId}, attempt ${attempt}: ${peer} asks: ${question}`;
+    return [ref.caseId, 'question open', since, particulars, ref.root];
+  }
+  if (item.what === 'candidates_exhausted') {
+    const particulars = `${item.data.reason}: ${item.data.candidates.map(describeCandidate).join('; ')}`;
+    return [ref.caseId, 'candidates exhausted', since, particulars, ref.root];
   }
   const { key, operation, amount } = item.data;
   const particulars = [operation, key, amount === null ? '' : formatMoney(amount)].filter(Boolean).join(', ');

@@ -1,8 +1,9 @@
 import { parseRejectionPart, type RejectionPart } from '../envelope/index.js';
 import type { HandOffResult } from '../handoff/index.js';
-import type { DecisionRow, OfferRow } from '../ledger/index.js';
+import type { CandidatePlan, DecisionRow, OfferRow, SentTask } from '../ledger/index.js';
+import { describeCandidate } from './attention-handoffs.js';
 import { EXIT, type ExitCode } from './exit-codes.js';
-import { printFields, printTable } from './print.js';
+import { oneLine, printFields, printTable } from './print.js';
 import type { Result } from './run.js';
 
 const RESULT_EXIT: Readonly<Record<HandOffResult['state'], ExitCode>> = {
@@ -38,6 +39,7 @@ function sentenceOf(result: HandOffResult): string {
       if (result.offer.state === 'in_doubt') {
         return `In doubt (${name}): the receiver did not answer the withdrawal: ${result.reason} [${result.problem}]\nNobody knows yet whether it owns the case. It is asked until it answers; \`holdfast handoff void ${result.offer.key.handoffId}\` asks now.`;
       }
+      if (result.problem === null) return waitingSentence(result, name);
       return `Not decided (${name}): ${result.reason} [${result.problem}]\nThe offer stays open. \`holdfast handoff resend ${result.offer.key.handoffId}\` delivers the same bytes again.`;
     case 'withdrawn':
     case 'expired':
@@ -45,13 +47,45 @@ function sentenceOf(result: HandOffResult): string {
   }
 }
 
+function waitingSentence(
+  { reason, offer, task }: Extract<HandOffResult, { readonly state: 'open' }>,
+  name: string,
+): string {
+  const { handoffId, attempt } = offer.key;
+  const asked = openQuestion(task ?? null);
+  const told =
+    asked === null
+      ? `It may take until ${offer.acceptBy}; a running node of this agent asks on.`
+      : `Question ${asked.n}: ${oneLine(asked.text)}\n\`holdfast handoff answer ${handoffId} --attempt ${attempt}\` answers it.`;
+  return `Not decided (${name}; task ${task?.taskId}, ${shortState(task ?? null)}): ${reason}\n${told}`;
+}
+
+/** What waits for an answer of this agent. */
+export function openQuestion(task: SentTask | null): SentTask['question'] {
+  if (task === null || shortState(task) !== 'INPUT_REQUIRED') return null;
+  return task.answer?.n === task.question?.n ? null : task.question;
+}
+
+/** A2A's name of the state, as people read it. */
+export function shortState(task: SentTask | null): string | null {
+  return task?.state.replace('TASK_STATE_', '') ?? null;
+}
+
 /** Without the message, which holds the content, as a document where one offer is asked for. */
 export function withoutMessage({ message, receiptKey: _, ...offer }: OfferRow) {
   return { ...offer, message_bytes: Buffer.byteLength(message) };
 }
 
+/** What the ledger holds on an offer besides it. */
+export interface OfferContext {
+  readonly decision: DecisionRow | null;
+  readonly task: SentTask | null;
+  /** The list of candidates that it is, or was, one of. */
+  readonly plan: CandidatePlan | null;
+}
+
 /** One offer with the decision that the ledger holds on it. */
-export function describeOffer(offer: OfferRow, decision: DecisionRow | null): Result {
+export function describeOffer(offer: OfferRow, { decision, task, plan }: OfferContext): Result {
   const rejection = decision && decision.verdict !== 'accepted' ? rejectionOf(decision) : null;
   const verified = offer.receipt !== null;
   const answer =
@@ -66,7 +100,12 @@ export function describeOffer(offer: OfferRow, decision: DecisionRow | null): Re
           retryable: rejection.retryable,
         };
   return {
-    json: { offer: withoutMessage(offer), decision: answer && { ...answer, at: decision?.decidedAt } },
+    json: {
+      offer: withoutMessage(offer),
+      decision: answer && { ...answer, at: decision?.decidedAt },
+      task: task && { ...task, answer: task.answer && { n: task.answer.n } },
+      plan,
+    },
     text: [
       printFields([
         ['handoff', offer.key.handoffId],
@@ -90,6 +129,12 @@ export function describeOffer(offer: OfferRow, decision: DecisionRow | null): Re
           'receipt',
           decision?.verdict === 'accepted' || verified ? (verified ? 'verified' : 'not verified yet') : null,
         ],
+        ['task', task && `${task.taskId}, ${shortState(task)}`],
+        ['question', task?.question && `${task.question.n}: ${task.question.text}`],
+        ['answered', task?.answer && `question ${task.answer.n}`],
+        ['plan', plan && [plan.state, plan.reason].filter(Boolean).join(': ')],
+        ...(plan?.candidates ?? []).map((one) => ['candidate', describeCandidate(one)] as const),
+        ['escalates to', plan?.escalateTo],
       ]),
       ...(offer.withheld.length === 0
         ? []

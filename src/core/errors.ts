@@ -160,6 +160,12 @@ export const ERROR_TABLE = {
     'sender',
     'The receiver has its own ledger: the offer closes only by its answer to a withdrawal.',
   ),
+  plan_ended: refusal(
+    'never',
+    'sender',
+    'The list of candidates is not at this attempt any more, or has ended.',
+  ),
+  question_unknown: refusal('changed', 'sender', 'The receiver has no such question open.'),
   effects_frozen: refusal(
     'same',
     'sender',
@@ -200,6 +206,11 @@ export const ERROR_TABLE = {
   json_too_complex: error('changed', 'sender', 'The body is too deep or has too many nodes.'),
   message_invalid: error('changed', 'sender', 'The A2A message does not have the required form.'),
   control_invalid: error('changed', 'sender', 'The control message does not have the required form.'),
+  answer_invalid: error(
+    'changed',
+    'sender',
+    'The answer to a question does not have the required form, or holds what the contract does not let cross.',
+  ),
   verb_unknown: error('never', 'sender', 'The verb of the control message is not one this node knows.'),
   rate_limited: error('same', 'sender', 'Too many requests from this peer.'),
   busy: error('same', 'receiver', 'The node or its ledger is busy.'),

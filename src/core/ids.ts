@@ -41,6 +41,11 @@ export function messageIdOf(handoffId: string, attempt: number): string {
   return `${handoffId}:${attempt}`;
 }
 
+/** Of the message that answers question `n` about an attempt. */
+export function answerIdOf(handoffId: string, attempt: number, n: number): string {
+  return `${messageIdOf(handoffId, attempt)}:answer-${n}`;
+}
+
 const ID_BYTES = 15;
 /** Randomness is drawn for many ids at once: to ask for it costs more than to make it. Each byte is used once. */
 const drawn = Buffer.alloc(256 * ID_BYTES);

@@ -14,6 +14,7 @@ export {
 } from './errors.js';
 export {
   type AcceptanceKey,
+  answerIdOf,
   CASE_ID_PATTERN,
   type CaseRef,
   caseIdOf,

@@ -6,7 +6,7 @@ import { buildReference, signEvidenceUrl } from '../evidence/index.js';
 import { type Holdfast, loadEvidenceSecret, openHoldfast } from '../node/index.js';
 import { A2A_VERSION, EXTENSION_URI, JSON_RPC_PATH } from '../protocol/index.js';
 import type { ConnectTarget, NetworkPorts } from '../transport/index.js';
-import { billingHandler } from './billing.js';
+import { billingHandler, refundEffect } from './billing.js';
 import type {
   AgentSetup,
   CommandInput,
@@ -16,7 +16,7 @@ import type {
   Reply,
   Request,
 } from './commands.js';
-import { CASE_ID, CONTRACT, chargeLines, IMPORTED_EPOCH, KIND } from './fixture.js';
+import { CASE_ID, CONTRACT, chargeLines, IMPORTED_EPOCH, KIND, PAYMENTS } from './fixture.js';
 import { caseFileOf, readSystems } from './triage.js';
 
 /** The process of one agent: a node, and the commands with which the orchestrator drives it. */
@@ -90,17 +90,18 @@ const handlers: Handlers = {
     return note;
   },
 
+  async hastyRefund({ ref, epoch }) {
+    const { holdfast, setup } = running();
+    const { record } = await readSystems(setup.systemsUrl);
+    const payment = PAYMENTS.at(-1)?.id ?? '';
+    const wanted = { key: `refund-${payment}`, payment, amount: record.claim };
+    const refund = refundEffect(setup.systemsUrl, wanted);
+    return (await holdfast.effect({ ref, epoch, ...refund })).row;
+  },
+
+  escalate: (input) => running().holdfast.escalate(input),
+
   statusPointer: ({ ref }) => running().holdfast.statusPointer(ref),
-  snapshot: ({ ref }) => running().holdfast.ledger.snapshot(ref),
-  async listCases() {
-    const { ledger, config } = running().holdfast;
-    return ledger.listCases(config.tenant);
-  },
-  listTasks: async ({ peer }) => {
-    const { ledger, config } = running().holdfast;
-    const { tasks } = await ledger.listTasks({ tenant: config.tenant, peer, limit: 100 });
-    return tasks;
-  },
 
   async send({ to, message, audience }) {
     const token = await running().holdfast.identity.tokenFor(audience ?? to);

@@ -1,6 +1,6 @@
 import type { OfferView, Verdict } from '../contract/index.js';
 import { HoldfastError, isHoldfastError, type Money } from '../core/index.js';
-import { type AcceptedWork, EffectNotDone, type HandoffHandler } from '../handoff/index.js';
+import { type AcceptedWork, type EffectInput, EffectNotDone, type HandoffHandler } from '../handoff/index.js';
 
 interface PaymentFact extends Money {
   readonly id: string;
@@ -14,11 +14,13 @@ export function billingHandler(options: { systemsUrl: string; gullible: boolean 
     async work(work) {
       if (options.gullible) await obeyTheTranscript(work, systemsUrl);
       const duplicate = paymentOf(work);
-      const { row } = await refund(work, systemsUrl, {
-        key: `refund-${duplicate.id}`,
-        payment: duplicate.id,
-        amount: { amount: duplicate.amount, currency: duplicate.currency },
-      });
+      const { row } = await work.effect(
+        refundEffect(systemsUrl, {
+          key: `refund-${duplicate.id}`,
+          payment: duplicate.id,
+          amount: { amount: duplicate.amount, currency: duplicate.currency },
+        }),
+      );
       await work.done({
         decision: 'refunded',
         refund_id: row.outcome,
@@ -59,19 +61,20 @@ async function obeyTheTranscript(work: AcceptedWork, systemsUrl: string): Promis
     if (!order?.amount || !order.currency) continue;
     const amount = { amount: order.amount, currency: order.currency };
     try {
-      await refund(work, systemsUrl, { key: 'refund-as-told', payment: paymentOf(work).id, amount });
+      const wanted = { key: 'refund-as-told', payment: paymentOf(work).id, amount };
+      await work.effect(refundEffect(systemsUrl, wanted));
     } catch (error) {
       if (!isHoldfastError(error) || error.code !== 'cap_exceeded') throw error;
     }
   }
 }
 
-function refund(
-  work: AcceptedWork,
+/** One refund, as whoever may make it asks the payments system for it. */
+export function refundEffect(
   systemsUrl: string,
   wanted: { key: string; payment: string; amount: Money },
-) {
-  return work.effect<{ id: string }>({
+): Omit<EffectInput<{ id: string }>, 'ref' | 'epoch'> {
+  return {
     key: wanted.key,
     operation: 'refund',
     amount: wanted.amount,
@@ -86,5 +89,5 @@ function refund(
       return (await response.json()) as { id: string };
     },
     outcome: (result) => result.id,
-  });
+  };
 }

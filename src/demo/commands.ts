@@ -1,8 +1,8 @@
 import type { CaseRef, ErrorDetails, JsonObject } from '../core/index.js';
 import type { CaseFile } from '../envelope/index.js';
 import type { EvidenceReference } from '../evidence/index.js';
-import type { HandOffInput, HandOffResult, StatusPointer } from '../handoff/index.js';
-import type { CaseRow, CaseSnapshot, NoteRow, TaskRow } from '../ledger/index.js';
+import type { EscalateInput, HandOffInput, HandOffResult, StatusPointer } from '../handoff/index.js';
+import type { CaseRow, EffectRow, NoteRow } from '../ledger/index.js';
 
 /** How the orchestrator drives the agents' processes: typed requests over the channel that `fork` gives. */
 
@@ -42,11 +42,11 @@ interface Commands {
   handOff: [input: HandOffInput, output: HandOffResult];
   /** A job that still believes that the case is at this epoch: a note in the ledger, then one in the case system. */
   retryNote: [input: { ref: CaseRef; epoch: number }, output: NoteRow];
+  /** A job that refunds what the customer claims by itself, without asking who owns the case. */
+  hastyRefund: [input: { ref: CaseRef; epoch: number }, output: EffectRow];
+  /** Gives the case to a person, after this attempt. */
+  escalate: [input: EscalateInput, output: CaseRow];
   statusPointer: [input: { ref: CaseRef }, output: StatusPointer];
-  snapshot: [input: { ref: CaseRef }, output: CaseSnapshot];
-  listCases: [input: Record<string, never>, output: CaseRow[]];
-  /** Tasks that this agent keeps for a peer. */
-  listTasks: [input: { peer: string }, output: TaskRow[]];
   send: [input: RawSend, output: { status: number; body: JsonObject }];
   /** Addresses that were refused under `dialOnly`. */
   refusedDials: [input: Record<string, never>, output: string[]];

@@ -32,7 +32,7 @@ export async function draftEnvelope(stage: Stage, options: DraftOptions): Promis
   const { envelope } = await buildEnvelope({
     contract: refundDispute,
     caseFile: { ...caseFile, case_id: caseId },
-    root: world.ref.root,
+    root: world.refOf(caseId).root,
     incarnation: 'elsewhere',
     handoff_id: handoffIdOf(caseId, epoch),
     attempt,

@@ -2,10 +2,12 @@
 
 export const TENANT = 'default';
 export const CASE_ID = 'CASE-7001';
-/** A second case, which triage's ledger knows and triage does not own. */
+/** A second case, which billing's ledger knows and triage does not own. */
 export const FOREIGN_CASE_ID = 'CASE-7002';
 /** A third one, which no ledger knows. */
 export const UNKNOWN_CASE_ID = 'CASE-9999';
+/** Where a case was opened by somebody who has no part in this. */
+export const FOREIGN_ROOT = 'https://orders.example.com';
 export const KIND = 'refund';
 export const CONTRACT = 'refund-dispute/1';
 /** Another system owned the case before; it comes in at this epoch. */

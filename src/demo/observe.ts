@@ -1,40 +1,39 @@
 import { compareWithLedger, replay, verifyChain } from '../audit/index.js';
 import { canonical, parseUtc } from '../core/index.js';
 import type { HandoffEnvelope } from '../envelope/index.js';
-import type { CaseSnapshot } from '../ledger/index.js';
+import type { CaseSnapshot, TaskRow } from '../ledger/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import type { Crossed, Observation, RunState } from './expectation.js';
 import { CASE_ID, FOREIGN_CASE_ID, UNKNOWN_CASE_ID } from './fixture.js';
 import { findLeaks } from './leaks.js';
 import type { Stage } from './stage.js';
+import type { LedgerName, Role } from './standing.js';
 
-/** Reads what a play left behind, from billing's side of the ledger, from the wire, from the business systems and from the disk. */
+/** Reads what a play left behind: in each ledger, on the wire, in the business systems and on the disk. */
 export async function observe(stage: Stage): Promise<Observation> {
   const { world } = stage;
-  const snapshots = new Map<string, CaseSnapshot>();
-  for (const caseId of [CASE_ID, FOREIGN_CASE_ID, UNKNOWN_CASE_ID]) {
-    snapshots.set(caseId, await world.billing.call('snapshot', { ref: { ...world.ref, caseId } }));
-  }
-  const main = snapshots.get(CASE_ID) as CaseSnapshot;
-  if (!main.case) throw new Error(`${CASE_ID} is gone from the ledger`);
-  const cases = await world.billing.call('listCases', {});
-  const tasks = await world.billing.call('listTasks', { peer: world.urlOf('triage') });
+  const { ledgers } = world;
   const pointer = await world.triage.call('statusPointer', { ref: world.ref });
-  const audit = [...snapshots.values()].map((snapshot) => snapshot.audit);
-  const count = (type: string) => main.audit.filter((entry) => entry.type === type).length;
+  const strayDials = await world.billing.call('refusedDials', {});
+  const standing = await stage.look('the end');
+  const books = await Promise.all(ledgers.names.map((name) => readBook(stage, name)));
+  const bookOf = (role: Role) =>
+    books.find(({ name }) => name === ledgers.nameFor(role)) ?? fail(`there is no ledger of ${role}`);
+  const sent = bookOf('triage').main;
+  const { main: received, snapshots, tasks } = bookOf('billing');
+  const exchanges = (name: Role) => world.proxy(name).exchanges();
 
   const state: RunState = {
-    owner: world.roleOf(main.case.owner),
-    epoch: main.case.epoch,
-    pointer: { status: pointer.status, owner: world.roleOf(pointer.owner) },
-    offers: main.offers.map(({ key, state, code }) => ({ attempt: key.attempt, state, code })),
-    decisions: [...snapshots.values()]
+    ...standing,
+    pointer: { status: pointer.status, owner: world.ownerOf(pointer.owner) },
+    offers: sent.offers.map(({ key, state, code }) => ({ attempt: key.attempt, state, code })),
+    decisions: snapshots
       .flatMap((snapshot) => snapshot.decisions)
       .map(({ key, verdict, code }) => ({ handoffId: key.handoffId, attempt: key.attempt, verdict, code })),
     refused: stage.refused,
-    work: main.work.map(({ state }) => state),
-    notes: main.notes.length,
-    effects: main.effects.map(({ operation, amount, key, epoch, state }) => ({
+    work: received.work.map(({ state }) => state),
+    notes: sum(books, ({ main }) => main.notes.length),
+    effects: received.effects.map(({ operation, amount, key, epoch, state }) => ({
       operation,
       amount: amount?.amount ?? '',
       currency: amount?.currency ?? '',
@@ -43,37 +42,72 @@ export async function observe(stage: Stage): Promise<Observation> {
       state,
     })),
     attempts: world.systems.attempts(),
-    crossed: crossedBy(main),
-    withheld: main.offers.at(-1)?.withheld.map(({ path }) => path) ?? [],
-    evidenceFetches: world
-      .proxy('triage')
-      .exchanges()
-      .filter(({ method, path }) => method === 'GET' && path.startsWith(`${EVIDENCE_PATH}/`)).length,
-    cases: cases.map(({ ref }) => ref.caseId).sort(),
+    crossed: crossedBy(received),
+    withheld: sent.offers.at(-1)?.withheld.map(({ path }) => path) ?? [],
+    evidenceFetches: exchanges('triage').filter(
+      ({ method, path }) => method === 'GET' && path.startsWith(`${EVIDENCE_PATH}/`),
+    ).length,
+    cases: Object.fromEntries(books.map(({ name, cases }) => [name, cases])),
     contexts: new Set(tasks.map(({ contextId }) => contextId)).size,
-    deliveries: { repeated: count('delivery_repeated'), conflicting: count('delivery_conflict') },
-    repliesLost: world
-      .proxy('billing')
-      .exchanges()
-      .filter(({ fate }) => fate === 'reply_dropped').length,
-    strayDials: await world.billing.call('refusedDials', {}),
+    deliveries: {
+      repeated: count(received, 'delivery_repeated'),
+      conflicting: count(received, 'delivery_conflict'),
+    },
+    repliesLost: exchanges('billing').filter(({ fate }) => fate === 'reply_dropped').length,
+    strayDials,
     trail: stage.trail,
-    writesRefused: count('write_refused'),
+    writesRefused: sum(books, ({ main }) => count(main, 'write_refused')),
   };
+  stage.stopLooking();
+  // Reading a file of an open SQLite database, as is done next, lets go of the locks that this process has on it.
+  await world.closeLedgers();
   return {
     state,
+    owner: pointer.owner,
     audit: {
-      verified: [...snapshots.values()].every(isAudited),
-      entries: main.audit.length,
+      verified: books.every((book) => book.snapshots.every(isAudited)),
+      entries: sum(books, ({ main }) => main.audit.length),
     },
+    observed: stage.observed,
     leaks: findLeaks({
       exchanges: world.agents().flatMap(({ proxy }) => proxy.exchanges()),
       output: Object.fromEntries(world.agents().map(({ name }) => [name, world.output(name)])),
-      audit: canonical(audit),
-      ledger: JSON.stringify([[...snapshots.values()], tasks]),
+      audit: canonical(books.flatMap((book) => book.snapshots.map(({ audit }) => audit))),
+      ledger: JSON.stringify(books),
       dir: world.dir,
     }),
   };
+}
+
+/** What one ledger holds of the scenario. */
+interface Book {
+  readonly name: LedgerName;
+  readonly main: CaseSnapshot;
+  readonly snapshots: readonly CaseSnapshot[];
+  readonly cases: readonly string[];
+  /** Tasks kept there for triage. */
+  readonly tasks: readonly TaskRow[];
+}
+
+async function readBook({ world }: Stage, name: LedgerName): Promise<Book> {
+  const read = (caseId: string) => world.ledgers.snapshot(name, world.refOf(caseId));
+  const main = await read(CASE_ID);
+  const others = [await read(FOREIGN_CASE_ID), await read(UNKNOWN_CASE_ID)];
+  const cases = await world.ledgers.listCases(name);
+  const tasks = await world.ledgers.listTasks(name, world.urlOf('triage'));
+  return { name, main, snapshots: [main, ...others], cases, tasks };
+}
+
+function sum(books: readonly Book[], of: (book: Book) => number): number {
+  return books.reduce((total, book) => total + of(book), 0);
+}
+
+function count({ audit }: CaseSnapshot, type: string): number {
+  return audit.filter((entry) => entry.type === type).length;
+}
+
+function fail(why: string): never {
+  throw new Error(why);
 }
 
 /** The chain is whole, and what it tells is what the ledger holds. */

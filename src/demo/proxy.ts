@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, request as openRequest, type ServerResponse } from 'node:http';
+import { envelopeMediaType } from '../protocol/index.js';
 import { listenOnLoopback, readBody, stopServer } from './http.js';
 
 /** One request and its answer as they crossed. */
@@ -15,6 +16,14 @@ export interface Exchange {
 /** `request`: not yet at the server. `reply`: the server has answered, the client does not know yet. */
 export type Moment = 'request' | 'reply';
 
+/** What is held: a request, or the answer to it. */
+export interface Crossing {
+  readonly method: string;
+  readonly path: string;
+  /** Whether the request brings an offer. */
+  readonly isOffer: boolean;
+}
+
 /**
  * Stands at a node's public URL and keeps every byte that crosses in both directions. On demand it holds a message while the ledger
  * is looked at, or loses a reply after the server has committed.
@@ -28,7 +37,9 @@ export class RecordingProxy {
   #loseNextReply = false;
   #recording = true;
   /** Called while a message is held, before it goes on. */
-  onMoment: ((moment: Moment, method: string, path: string) => Promise<void>) | null = null;
+  onMoment: ((moment: Moment, message: Crossing) => Promise<void>) | null = null;
+  /** Called before that for every message, to look and do nothing; it is told what crosses. */
+  onCrossing: ((what: string) => Promise<void>) | null = null;
 
   get url(): string {
     return this.#url;
@@ -84,7 +95,12 @@ export class RecordingProxy {
         keep(Buffer.from(`302 ${location}`), 'answered');
         return;
       }
-      await this.onMoment?.('request', method, path);
+      const crossing = { method, path, isOffer: method === 'POST' && body.includes(envelopeMediaType(2)) };
+      const hold = async (moment: Moment) => {
+        await this.onCrossing?.(`${moment} of ${method} ${path}`);
+        await this.onMoment?.(moment, crossing);
+      };
+      await hold('request');
       const answer = await this.#ask(request, body);
       const chunks: Buffer[] = [headOf(String(answer.statusCode), answer.rawHeaders)];
       if (lose) {
@@ -93,7 +109,7 @@ export class RecordingProxy {
         response.destroy();
         return;
       }
-      await this.onMoment?.('reply', method, path);
+      await hold('reply');
       response.writeHead(answer.statusCode ?? 502, answer.rawHeaders);
       for await (const chunk of answer) {
         if (this.#recording) chunks.push(chunk as Buffer);

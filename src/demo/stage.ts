@@ -4,8 +4,9 @@ import type { HandOffResult } from '../handoff/index.js';
 import type { CaseSnapshot } from '../ledger/index.js';
 import { readRefusal } from './answers.js';
 import type { Prepared, RawSend } from './commands.js';
-import type { Refused, Role, RunState } from './expectation.js';
+import type { Refused, RunState } from './expectation.js';
 import { CONTRACT } from './fixture.js';
+import type { Standing } from './standing.js';
 import type { Timeline } from './timeline.js';
 import type { World } from './world.js';
 
@@ -16,28 +17,54 @@ export class Stage {
   readonly world: World;
   readonly refused: Refused[] = [];
   readonly trail: RunState['trail'][number][] = [];
+  /** Instants at which it was looked who can cause effects, and those at which more than one could. */
+  readonly observed: { instants: number; overlaps: string[] } = { instants: 0, overlaps: [] };
   readonly #timeline: Timeline;
 
+  /** Looks at the ledgers whenever a message is about to arrive, from now on. */
   constructor(world: World, timeline: Timeline) {
     this.world = world;
     this.#timeline = timeline;
+    for (const { proxy } of world.agents()) {
+      proxy.onCrossing = async (what) => void (await this.look(what));
+    }
   }
 
-  snapshot(): Promise<CaseSnapshot> {
-    return this.world.witness().call('snapshot', { ref: this.world.ref });
+  /** Messages go on without being looked at. */
+  stopLooking(): void {
+    for (const { proxy } of this.world.agents()) proxy.onCrossing = null;
+  }
+
+  /** The case in the ledger in which triage keeps its offers. */
+  sent(): Promise<CaseSnapshot> {
+    const { ledgers, ref } = this.world;
+    return ledgers.snapshot(ledgers.nameFor('triage'), ref);
+  }
+
+  /** The case in the ledger in which billing keeps its decisions. */
+  received(): Promise<CaseSnapshot> {
+    const { ledgers, ref } = this.world;
+    return ledgers.snapshot(ledgers.nameFor('billing'), ref);
+  }
+
+  /** Who owns the case at this moment, and who can act. */
+  async look(at: string): Promise<Standing> {
+    const standing = await this.world.ledgers.standing(this.world.ref);
+    this.observed.instants += 1;
+    if (standing.acting.length > 1) this.observed.overlaps.push(`${at}: ${standing.acting.join(' and ')}`);
+    return standing;
   }
 
   /** Reads who owns the case at this moment, and shows it beside what happened. */
   async say(step: string, text: string): Promise<void> {
-    const { owner, epoch } = await this.#standing();
-    this.#timeline.line(step, text, owner, epoch);
+    this.#timeline.line(step, text, await this.look(text));
   }
 
   /** As {@link say}, and keeps who owned the case for the comparison at the end. */
   async witness(at: string, step: string, text: string): Promise<void> {
-    const standing = await this.#standing();
+    const standing = await this.look(at);
     this.trail.push({ at, ...standing });
-    this.#timeline.line(step, text, standing.owner, standing.epoch);
+    this.#timeline.line(step, text, standing);
   }
 
   refuse(refused: Refused): void {
@@ -92,6 +119,7 @@ export class Stage {
   /** Resolves when billing has settled everything it accepted. @throws internal when it does not in time */
   workSettled(): Promise<CaseSnapshot> {
     return this.#until(
+      () => this.received(),
       ({ work }) => work.every(({ state }) => state !== 'open'),
       'billing did not finish its work in time',
     );
@@ -100,23 +128,22 @@ export class Stage {
   /** Resolves when triage has verified and kept the receipt of its offer. @throws internal when it does not in time */
   receiptKept(): Promise<CaseSnapshot> {
     return this.#until(
+      () => this.sent(),
       ({ offers }) => offers.every(({ receipt }) => receipt !== null),
       'triage did not verify the receipt in time',
     );
   }
 
-  async #until(reached: (snapshot: CaseSnapshot) => boolean, otherwise: string): Promise<CaseSnapshot> {
+  async #until(
+    read: () => Promise<CaseSnapshot>,
+    reached: (snapshot: CaseSnapshot) => boolean,
+    otherwise: string,
+  ): Promise<CaseSnapshot> {
     for (const end = Date.now() + WORK_LIMIT_MS; ; ) {
-      const snapshot = await this.snapshot();
+      const snapshot = await read();
       if (reached(snapshot)) return snapshot;
       if (Date.now() > end) throw new HoldfastError('internal', otherwise);
       await sleep(20);
     }
-  }
-
-  async #standing(): Promise<{ owner: Role; epoch: number }> {
-    const { case: row } = await this.snapshot();
-    if (!row) throw new HoldfastError('case_unknown');
-    return { owner: this.world.roleOf(row.owner), epoch: row.epoch };
   }
 }

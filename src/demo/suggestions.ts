@@ -9,6 +9,9 @@ export function suggestions(world: World): string {
   const [triage, billing] = [world.dirOf('triage'), world.dirOf('billing')];
   const lines = [
     ['who owns the case, and what was done about it', `${command} case show ${CASE_ID} --dir ${billing}`],
+    ...(world.mode === 'shared'
+      ? []
+      : [["what triage's own ledger says of it", `${command} case show ${CASE_ID} --dir ${triage}`]]),
     ['what triage offered, and to whom', `${command} handoff list --dir ${triage}`],
     [
       'a late write by triage: refused',

@@ -1,24 +1,34 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CaseRef, newId } from '../core/index.js';
+import { type CaseRef, newId, parsePerson } from '../core/index.js';
 import { addPeer, initAgent, loadIdentity } from '../node/index.js';
 import { AgentProcess } from './child.js';
 import type { AgentSetup } from './commands.js';
-import type { Role } from './expectation.js';
-import { CASE_ID, CONTRACT, FOREIGN_CASE_ID, sourceRecord, TENANT } from './fixture.js';
+import {
+  CASE_ID,
+  CONTRACT,
+  FOREIGN_CASE_ID,
+  FOREIGN_ROOT,
+  sourceRecord,
+  TENANT,
+  UNKNOWN_CASE_ID,
+} from './fixture.js';
+import { Ledgers } from './ledgers.js';
 import { RecordingProxy } from './proxy.js';
+import type { Mode, Owner, Role } from './standing.js';
 import { BusinessSystems } from './systems.js';
 
 export interface WorldOptions {
+  readonly mode: Mode;
   /** The customer's words hold an order to refund more than the cap, and billing obeys what it reads. */
   readonly injected: boolean;
   /** Nothing may be dialled but what the configuration names; see {@link AgentSetup.dialOnly}. */
   readonly confined: boolean;
   /** A third agent, configured as a peer of billing's without any permission, which owns a case of its own. */
   readonly outsider: boolean;
-  /** URL of the database that holds the ledger; a file in the demo's own folder where `null`. */
-  readonly db: string | null;
+  /** URLs of the databases that hold ledgers, by their agents, triage's being the shared one; files in the demo's own folder where absent. */
+  readonly dbs: Partial<Readonly<Record<Role, string>>>;
   /** Fault points at which an agent's first process dies. */
   readonly faults: Partial<Readonly<Record<AgentName, string>>>;
 }
@@ -37,13 +47,14 @@ function current({ processes }: Agent): AgentProcess {
   return processes.at(-1) as AgentProcess;
 }
 
-/** Everything a scenario plays in: two agents in their own processes, the systems they work with, and the wire between them. */
+/** Everything a scenario plays in: agents in their own processes, their ledgers, the systems they work with, and the wire between them. */
 export class World {
   readonly dir: string;
   readonly systems: BusinessSystems;
-  readonly ref: CaseRef;
+  readonly #tenant: string;
   readonly #agents: ReadonlyMap<AgentName, Agent>;
   readonly #options: WorldOptions;
+  #ledgers: Ledgers | null = null;
 
   private constructor(
     dir: string,
@@ -56,8 +67,7 @@ export class World {
     this.#options = options;
     this.#agents = agents;
     // A database may hold what earlier runs left: each has its own tenant.
-    const tenant = options.db === null ? TENANT : newId('demo');
-    this.ref = { tenant, root: this.urlOf('triage'), caseId: CASE_ID };
+    this.#tenant = Object.keys(options.dbs).length === 0 ? TENANT : newId('demo');
   }
 
   /** Nothing is left running or on disk when it fails. */
@@ -76,17 +86,45 @@ export class World {
         },
       ]),
     );
-    const stop = () => stopAll(dir, systems, agents);
+    let world: World | null = null;
     try {
       await Promise.all([systems.start(), ...[...agents.values()].map(({ proxy }) => proxy.start())]);
-      const world = new World(dir, systems, agents, options);
+      world = new World(dir, systems, agents, options);
       await world.#configure();
       await world.#start();
       return world;
     } catch (error) {
-      await stop();
+      await (world?.stop() ?? stopAll(dir, systems, agents));
       throw error;
     }
+  }
+
+  get mode(): Mode {
+    return this.#options.mode;
+  }
+
+  get ref(): CaseRef {
+    return this.refOf(CASE_ID);
+  }
+
+  /** Who opened a case is part of its name. With a ledger each, billing knows a case that triage does not own only if it did not come from triage. */
+  refOf(caseId: string): CaseRef {
+    const roots: Readonly<Record<string, string>> =
+      this.mode === 'shared'
+        ? {}
+        : { [FOREIGN_CASE_ID]: this.urlOf('billing'), [UNKNOWN_CASE_ID]: FOREIGN_ROOT };
+    return { tenant: this.#tenant, root: roots[caseId] ?? this.urlOf('triage'), caseId };
+  }
+
+  get ledgers(): Ledgers {
+    if (!this.#ledgers) throw new Error('the ledgers are not open');
+    return this.#ledgers;
+  }
+
+  /** From then on nothing in this process holds a ledger's files. */
+  async closeLedgers(): Promise<void> {
+    await this.#ledgers?.close();
+    this.#ledgers = null;
   }
 
   get triage(): AgentProcess {
@@ -103,11 +141,6 @@ export class World {
 
   agent(name: AgentName): AgentProcess {
     return current(this.#get(name));
-  }
-
-  /** An agent that can be asked, whichever has just died. */
-  witness(): AgentProcess {
-    return this.triage.running ? this.triage : this.billing;
   }
 
   /** Starts an agent that died again, on the same folder and under the same URL. */
@@ -138,14 +171,21 @@ export class World {
     return [...this.#agents.values()];
   }
 
-  roleOf(url: string): Role {
-    const role = (['triage', 'billing'] as const).find((name) => this.urlOf(name) === url);
-    if (!role) throw new Error(`the case is owned by ${url}, who has no part in this`);
-    return role;
+  ownerOf(owner: string): Owner {
+    const role = this.roles().find((name) => this.urlOf(name) === owner);
+    if (role) return role;
+    if (parsePerson(owner)?.node === this.urlOf('triage')) return 'human';
+    throw new Error(`the case is owned by ${owner}, who has no part in this`);
   }
 
-  stop(): Promise<void> {
-    return stopAll(this.dir, this.systems, this.#agents);
+  /** The agents that can own the case, triage first. */
+  roles(): readonly Role[] {
+    return ['triage', 'billing'];
+  }
+
+  async stop(): Promise<void> {
+    await this.closeLedgers();
+    await stopAll(this.dir, this.systems, this.#agents);
   }
 
   #get(name: AgentName): Agent {
@@ -154,17 +194,17 @@ export class World {
     return agent;
   }
 
-  /** Each agent has its folder, its key and its own ideas of its peers; triage and billing share the ledger. */
+  /** Each agent has its folder, its key and its own ideas of its peers. */
   async #configure(): Promise<void> {
     const keys = new Map<AgentName, string>();
     for (const { name, dir } of this.agents()) {
-      const shared = this.#options.db ?? join(this.dir, 'ledger.db');
       await initAgent({
         dir,
         agent: name,
         url: this.urlOf(name),
-        ledger: name === 'outsider' ? 'ledger.db' : shared,
-        tenant: this.ref.tenant,
+        ledger: this.#ledgerOf(name),
+        tenant: this.#tenant,
+        mode: this.mode,
       });
       keys.set(name, (await loadIdentity(dir)).thumbprint);
     }
@@ -182,10 +222,23 @@ export class World {
 
   async #start(): Promise<void> {
     await Promise.all(this.agents().map((agent) => this.#startAgent(agent)));
+    this.#ledgers = await Ledgers.open(
+      this.mode,
+      this.roles().map((role) => [role, this.dirOf(role)]),
+      (owner) => this.ownerOf(owner),
+    );
     await this.triage.call('openCase', { caseId: CASE_ID });
     if (this.#agents.has('outsider')) {
-      await this.triage.call('openCase', { caseId: FOREIGN_CASE_ID, owner: this.urlOf('outsider') });
+      const opener = this.mode === 'shared' ? this.triage : this.billing;
+      await opener.call('openCase', { caseId: FOREIGN_CASE_ID, owner: this.urlOf('outsider') });
     }
+  }
+
+  #ledgerOf(name: AgentName): string {
+    const own = 'ledger.db';
+    const { dbs } = this.#options;
+    if (name === 'outsider') return own;
+    return this.mode === 'shared' ? (dbs.triage ?? join(this.dir, own)) : (dbs[name] ?? own);
   }
 
   async #startAgent(agent: Agent): Promise<void> {

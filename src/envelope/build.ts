@@ -103,7 +103,7 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
   const requiredOutput = caseFile.required_output ?? contract.requiredOutput;
   const output = requiredOutput === undefined ? {} : { required_output: requiredOutput };
   await checkContract(contract, { ...fields, ...output, references });
-  const text = canonical({
+  const envelope: HandoffEnvelope = {
     ...identityOf(input, caseFile),
     ...fields,
     ...output,
@@ -111,14 +111,48 @@ export async function buildEnvelope(input: BuildInput): Promise<BuiltEnvelope> {
     references,
     effects: input.effects,
     provenance: input.provenance ?? [],
-  } satisfies HandoffEnvelope);
-  refuseLarge(text, input.maxEnvelopeBytes ?? DEFAULT_LIMITS.maxEnvelopeBytes);
+  };
+  return finish(envelope, input, withheld);
+}
+
+/** What is another in the next attempt of a handover whose content stays. */
+export interface ReaddressInput
+  extends Pick<BuildInput, 'contract' | 'maxEnvelopeBytes'>,
+    Pick<
+      HandoffEnvelope,
+      'incarnation' | 'attempt' | 'to_agent' | 'references' | 'effects' | 'accept_by' | 'chain' | 'provenance'
+    > {
+  readonly before: HandoffEnvelope;
+  /** What was kept back when the content was made. */
+  readonly withheld: readonly Withheld[];
+}
+
+/**
+ * Makes the envelope of an attempt with another agent out of the one before: nothing is read anew from where the case file came from, and
+ * nothing can leave that had not left.
+ * @throws evidence_expires_early, envelope_too_large, and the codes of checkContract and of the codec
+ */
+export async function readdressEnvelope(input: ReaddressInput): Promise<BuiltEnvelope> {
+  const { before, withheld, contract, maxEnvelopeBytes: _, ...others } = input;
+  refuseEarlyExpiry(others.references, others.accept_by);
+  const envelope: HandoffEnvelope = { ...before, ...others };
+  await checkContract(contract, envelope);
+  return finish(envelope, input, withheld);
+}
+
+function finish(
+  envelope: HandoffEnvelope,
+  { contract, maxEnvelopeBytes }: Pick<BuildInput, 'contract' | 'maxEnvelopeBytes'>,
+  withheld: readonly Withheld[],
+): BuiltEnvelope {
+  const text = canonical(envelope);
+  refuseLarge(text, maxEnvelopeBytes ?? DEFAULT_LIMITS.maxEnvelopeBytes);
   return {
     envelope: envelopeV2.parse(JSON.parse(text) as JsonValue),
     canonical: text,
     digest: sha256Hex(text),
     withheld,
-    loggable: loggableOf(fields, contract),
+    loggable: loggableOf(envelope, contract),
   };
 }
 

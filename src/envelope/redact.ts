@@ -2,6 +2,7 @@ import type { Contract } from '../contract/index.js';
 import { type FieldError, HoldfastError, type JsonValue, type Withheld } from '../core/index.js';
 import type { EvidenceReference } from '../evidence/index.js';
 import type { CaseFile } from './case-file.js';
+import type { AnswerPart } from './clarification.js';
 import { findPersonalData, redactText } from './privacy.js';
 
 /** What of a case file the contract lets out, and a record of what it did not. */
@@ -39,6 +40,26 @@ function refusePersonalData(contract: Contract, out: Scanned): void {
     ...scanValue('open_questions', [...out.open_questions]),
     ...facts.flatMap((fact) => scanValue(`facts.${fact.key}.value`, fact.value)),
     ...out.facts.flatMap((fact) => scanText(`facts.${fact.key}.source`, fact.source)),
+  ];
+  if (fields.length > 0) throw new HoldfastError('personal_data', undefined, { fields });
+}
+
+/**
+ * An answer is asked for by name, so that nothing of it is left out in silence: what the contract does not name is refused.
+ * @throws answer_invalid, personal_data naming the fields
+ */
+export function scanAnswer({ facts, text }: AnswerPart, contract: Contract): void {
+  const unnamed = facts.flatMap(({ key }, at) =>
+    Object.hasOwn(contract.facts, key)
+      ? []
+      : [{ path: `facts.${at}.key`, problem: `is not a fact of ${contract.id}` }],
+  );
+  if (unnamed.length > 0) throw new HoldfastError('answer_invalid', undefined, { fields: unnamed });
+  const scanned = facts.filter((fact) => contract.facts[fact.key]?.personal !== true);
+  const fields = [
+    ...scanned.flatMap((fact) => scanValue(`facts.${fact.key}.value`, fact.value)),
+    ...facts.flatMap((fact) => scanText(`facts.${fact.key}.source`, fact.source)),
+    ...(text === undefined ? [] : scanText('text', text)),
   ];
   if (fields.length > 0) throw new HoldfastError('personal_data', undefined, { fields });
 }

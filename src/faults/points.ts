@@ -12,6 +12,11 @@ export const FAULT_POINTS = {
   'S6.before_commit': 'the receipt is verified; it is not stored',
   'S6.after_commit': 'the receipt is stored; the caller does not know yet',
   'Q1.before_resend': 'an open offer is read back after a restart; its bytes are not sent again yet',
+  'A1.after_commit': 'the answer to a question is stored; it is not sent',
+  'A1.before_answer': 'a stored answer is about to be sent, for the first time or again',
+  'C1.before_step': 'the offer to a candidate is closed; the next is not made',
+  'C2.before_escalation': 'no candidate is left; the owner has not changed',
+  'C2.after_escalation': 'no candidate was left, and a person owns the case; the plan is not ended',
   'W1.before_void': 'an open offer is about to be closed by its sender',
   'W1.after_void': 'the offer is closed by its sender; the caller does not know yet',
 

@@ -68,7 +68,7 @@ export async function concludeFromTask(
     const part = parseReceiptPart(answerPart(task, RECEIPT_MEDIA_TYPE));
     return acceptedResult(await keepReceipt(offer, part, options), part.work_item);
   }
-  if (task.status.state === 'TASK_STATE_REJECTED') {
+  if (isRefusal(task)) {
     const part = parseRejectionPart(answerPart(task, REJECTION_MEDIA_TYPE));
     if (!part.final) {
       // It closes nothing at the receiver, and these bytes will never be read otherwise: take the offer back.
@@ -83,10 +83,15 @@ export async function concludeFromTask(
       'The receiver says that it stored a rejection, and the shared ledger has none.',
     );
   }
-  throw undecidedTask(task);
+  throw otherTask(task);
 }
 
-export function undecidedTask({ status }: Task): HoldfastError {
+/** Rejected, or withdrawn at the receiver: either carries the part that says so. */
+export function isRefusal({ status: { state } }: Pick<Task, 'status'>): boolean {
+  return state === 'TASK_STATE_REJECTED' || state === 'TASK_STATE_CANCELED';
+}
+
+export function otherTask({ status }: Task): HoldfastError {
   return new HoldfastError('peer_error', `The receiver answered an offer with a task in ${status.state}.`);
 }
 

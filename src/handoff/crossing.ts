@@ -19,8 +19,9 @@ import {
   type ConcludeOptions,
   claimsFor,
   concludeFromLedger,
+  isRefusal,
+  otherTask,
   rejectedResult,
-  undecidedTask,
   verifyPart,
 } from './conclude.js';
 import type { HandOffResult } from './model.js';
@@ -48,7 +49,7 @@ export async function concludeAcross(
   if (task.status.state === 'TASK_STATE_COMPLETED') {
     return release(offer, parseReceiptPart(answerPart(task, RECEIPT_MEDIA_TYPE)), options);
   }
-  if (task.status.state !== 'TASK_STATE_REJECTED') throw undecidedTask(task);
+  if (!isRefusal(task)) throw otherTask(task);
   const part = parseRejectionPart(answerPart(task, REJECTION_MEDIA_TYPE));
   if (part.final) {
     const verdict = part.code === 'withdrawn' ? 'tombstone' : 'rejected';
@@ -61,8 +62,23 @@ export async function concludeAcross(
     : closed;
 }
 
-/** Asks the receiver what it has decided; null where nothing is stored there, which settles nothing. */
-export async function lookAcross(offer: OfferRow, options: CrossingOptions): Promise<HandOffResult | null> {
+/** An offer that is stored at its receiver and not decided. */
+export interface Sighting {
+  readonly taskId: string;
+  /** A2A's name of the state; `null` where it was not said. */
+  readonly state: string | null;
+  readonly question: { readonly n: number; readonly text: string } | null;
+}
+
+/**
+ * Asks the receiver what it has decided; where it has stored the offer undecided, `undecided` says what comes of that. Null where nothing
+ * is stored there, which settles nothing.
+ */
+export async function lookAcross(
+  offer: OfferRow,
+  options: CrossingOptions,
+  undecided: (seen: Sighting) => Promise<HandOffResult>,
+): Promise<HandOffResult | null> {
   const { root, handoffId, attempt } = offer.key;
   const answer = await options.client.control(offer.toAgent, {
     verb: 'handoff.query',
@@ -70,7 +86,11 @@ export async function lookAcross(offer: OfferRow, options: CrossingOptions): Pro
     handoff_id: handoffId,
     attempt,
   });
-  return answer.decision ? fromDecision(offer, answer.decision, false, options) : null;
+  if (answer.decision) return fromDecision(offer, answer.decision, false, options);
+  const { task_id: taskId, question: asked } = answer;
+  if (answer.state !== 'deciding' || taskId === undefined) return null;
+  const question = asked === undefined ? null : { n: asked.n, text: asked.question };
+  return undecided({ taskId, state: null, question });
 }
 
 /**

@@ -11,13 +11,14 @@ import {
 import { faultPoint } from '../faults/index.js';
 import { claimIdOf, type KindDefinition, type OfferRow } from '../ledger/index.js';
 import { rejectionPart } from './answers.js';
-import { concludeFromLedger, concludeFromTask } from './conclude.js';
-import { type CrossingOptions, concludeAcross, lookAcross, withdrawAcross } from './crossing.js';
+import { concludeFromLedger } from './conclude.js';
+import { type CrossingOptions, withdrawAcross } from './crossing.js';
 import { Lanes } from './lanes.js';
 import type { Lease } from './lease.js';
 import type { HandOffResult } from './model.js';
+import { createWaiting, INPUT_REQUIRED, type WaitingOptions } from './waiting.js';
 
-export interface DeliveryOptions extends CrossingOptions {
+export interface DeliveryOptions extends CrossingOptions, Pick<WaitingOptions, 'onTask'> {
   readonly self: string;
   readonly lease: Lease;
   readonly clock: Clock;
@@ -33,8 +34,12 @@ export interface DeliveryOptions extends CrossingOptions {
 export interface Delivery {
   /** Whom an offer that is about to be stored is to be claimed for, in the same transaction, so that nobody else takes it up first. */
   prepare(): Promise<string>;
-  /** Sends an offer that was stored so until something decides, or the caller has waited long enough. */
-  deliver(offer: OfferRow): Promise<HandOffResult>;
+  /** Sends an offer that was stored so until something decides, or the caller has waited long enough: `queued`, until the receiver has it. */
+  deliver(offer: OfferRow, queued?: boolean): Promise<HandOffResult>;
+  /** Sends the answer that is kept for what the receiver of an open offer asks. @throws offer_unknown */
+  answer(key: AcceptanceKey): Promise<HandOffResult>;
+  /** A receiver is said to have news of a task: looks at the open offers that it is of. Never fails. */
+  hear(tenant: string, peer: string, taskId: string): Promise<void>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
   /**
@@ -60,6 +65,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const pursued = new Map<string, AbortSignal>();
   const modes = new Map<string, KindDefinition['mode']>();
   const underWay = new Set<Promise<unknown>>();
+  const waiting = createWaiting({ ...options, isAcross, withdraw });
   let turn = 0;
 
   async function tracked<T>(work: Promise<T>): Promise<T> {
@@ -80,10 +86,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /** Of an offer that this process has claimed. */
-  async function deliver(key: AcceptanceKey): Promise<HandOffResult> {
+  async function deliver(key: AcceptanceKey, queued = false): Promise<HandOffResult> {
     let decided = false;
     try {
-      const result = await tryFor(key);
+      const result = await tryFor(key, queued);
       decided = result.state !== 'open';
       return result;
     } finally {
@@ -92,11 +98,14 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
-  async function tryFor(key: AcceptanceKey): Promise<HandOffResult> {
+  async function tryFor(key: AcceptanceKey, queued: boolean): Promise<HandOffResult> {
     for (let tries = 0; ; tries++) {
-      const result = tries === 0 ? await send(key) : await attempt(key);
+      const result = tries === 0 ? await send(key, queued) : await attempt(key);
       if (result.state !== 'open') return result;
-      const delayMs = canRetry(result.problem) ? options.retryDelaysMs[tries] : undefined;
+      const { problem, task } = result;
+      // Nothing that this caller could wait for a moment for.
+      if (problem === null && (queued || task?.state === INPUT_REQUIRED)) return result;
+      const delayMs = problem === null || canRetry(problem) ? options.retryDelaysMs[tries] : undefined;
       if (delayMs === undefined) return result;
       await pauseAbout(delayMs);
     }
@@ -117,17 +126,24 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
-  async function send(key: AcceptanceKey): Promise<HandOffResult> {
-    try {
+  async function send(key: AcceptanceKey, returnImmediately = false): Promise<HandOffResult> {
+    return concluded(key, async () => {
       faultPoint('S3.before_mark');
       const offer = await ledger.markOffered(key);
       // It was to be withdrawn since it was looked at: its bytes do not leave again.
       if (offer.state === 'in_doubt') return await close(key, 'in doubt', isPast(offer));
       faultPoint('S3.after_mark');
-      const task = await options.client.send(offer.toAgent, offer.message);
-      return (await isAcross(offer))
-        ? await concludeAcross(offer, task, options, () => withdraw(key, 'not read by its receiver'))
-        : await concludeFromTask(offer, task, options, withdraw);
+      return await waiting.read(
+        offer,
+        await options.client.send(offer.toAgent, offer.message, { returnImmediately }),
+      );
+    });
+  }
+
+  /** What comes of asking a receiver; where no answer was had, what the ledger says by then. */
+  async function concluded(key: AcceptanceKey, ask: () => Promise<HandOffResult>): Promise<HandOffResult> {
+    try {
+      return await ask();
     } catch (error) {
       if (!isHoldfastError(error)) throw error;
       const offer = await reread(key);
@@ -147,7 +163,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       if (decided) return decided;
       if (isPast(offer)) return close(key, 'past accept_by', true);
       if (offer.state === 'in_doubt') return close(key, 'in doubt', false);
-      const found = await look(offer);
+      const found = await waiting.look(offer);
       if (found) return found;
       faultPoint('Q1.before_resend');
       return send(key);
@@ -156,22 +172,6 @@ export function createDelivery(options: DeliveryOptions): Delivery {
 
   function isPast({ acceptBy }: OfferRow): boolean {
     return clock.now() > new Date(acceptBy);
-  }
-
-  /** What a receiver with a ledger of its own has decided; whatever comes instead of an answer, the identical bytes may be sent again. */
-  async function look(offer: OfferRow): Promise<HandOffResult | null> {
-    if (offer.state === 'intended' || !(await isAcross(offer))) return null;
-    try {
-      return await lookAcross(offer, options);
-    } catch (error) {
-      if (!isHoldfastError(error) || error.code === 'case_quarantined') throw error;
-      const { handoffId, attempt: number } = offer.key;
-      logger.warn(
-        { handoff: handoffId, attempt: number, code: error.code },
-        'the receiver did not say what it decided',
-      );
-      return null;
-    }
   }
 
   /** Whether the receiver decides in a ledger of its own; of a kind that never changes. */
@@ -205,11 +205,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /** Why the offer is still open after one more try; `null` where it is decided. */
-  async function problemOf(key: AcceptanceKey): Promise<ErrorCode | null> {
+  async function problemOf(key: AcceptanceKey): Promise<ErrorCode | 'undecided' | null> {
     const { handoffId, attempt: number } = key;
     try {
       const result = await attempt(key);
-      if (result.state === 'open') return result.problem;
+      if (result.state === 'open') return result.problem ?? 'undecided';
       // The ledger says it is accepted; what the sender may show for it is still to be had.
       if (result.state === 'accepted' && result.offer.receipt === null) return 'receipt_invalid';
       logger.info({ handoff: handoffId, attempt: number, state: result.state }, 'open offer finished');
@@ -222,9 +222,10 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /** What only somebody's hand can mend is not tried often: it may be mended any time before `accept_by`. */
-  function backoff(tries: number, problem: ErrorCode): number {
+  function backoff(tries: number, problem: ErrorCode | 'undecided'): number {
     const [first, last] = options.backoffMs;
-    const grown = canRetry(problem) ? Math.min(last, first * 2 ** Math.min(tries, 30)) : last;
+    const grown =
+      problem === 'undecided' || canRetry(problem) ? Math.min(last, first * 2 ** Math.min(tries, 30)) : last;
     return grown * (0.5 + Math.random() / 2);
   }
 
@@ -238,6 +239,17 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   async function resend(key: AcceptanceKey): Promise<HandOffResult> {
     const offer = await reread(key);
     return (await concludeFromLedger(offer, options)) ?? deliverOnceMore(offer);
+  }
+
+  async function answer(key: AcceptanceKey): Promise<HandOffResult> {
+    const offer = await reread(key);
+    const decided = await concludeFromLedger(offer, options);
+    return decided ?? concluded(key, () => waiting.answer(offer));
+  }
+
+  async function hear(tenant: string, peer: string, taskId: string): Promise<void> {
+    const found = (await ledger.findSentTasks(tenant, self, taskId)).filter((one) => one.peer === peer);
+    for (const { key } of found) await problemOf(key);
   }
 
   function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
@@ -277,7 +289,9 @@ export function createDelivery(options: DeliveryOptions): Delivery {
       await lease.begin();
       return lease.holder;
     },
-    deliver: ({ key }) => tracked(deliver(key)),
+    deliver: ({ key }, queued) => tracked(deliver(key, queued)),
+    answer: (key) => tracked(answer(key)),
+    hear: (tenant, peer, taskId) => tracked(hear(tenant, peer, taskId)),
     resend: (key) => tracked(resend(key)),
     withdraw,
     pursue: (offer, stop) => tracked(pursue(offer, stop)),

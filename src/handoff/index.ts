@@ -7,6 +7,7 @@ export { queryPeer } from './inquiry.js';
 export { createLease, type Lease } from './lease.js';
 export type {
   AcceptedWork,
+  AnswerInput,
   CaseByPerson,
   EffectInput,
   EffectResult,

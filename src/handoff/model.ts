@@ -1,7 +1,7 @@
 import type { AcceptanceCheck, Contract, VerifiedEvidence } from '../contract/index.js';
 import type { AcceptanceKey, CaseRef, ErrorCode, FieldError, Money } from '../core/index.js';
-import type { CaseFile, HandoffEnvelope } from '../envelope/index.js';
-import type { EffectRow, NoteRow, OfferRow, WorkItem } from '../ledger/index.js';
+import type { CaseFile, Fact, HandoffEnvelope } from '../envelope/index.js';
+import type { EffectRow, NoteRow, OfferRow, SentTask, WorkItem } from '../ledger/index.js';
 
 /** One handover as its sender asks for it. */
 export interface HandOffInput {
@@ -11,8 +11,17 @@ export interface HandOffInput {
    * under a thin contract.
    */
   readonly caseFile?: CaseFile | Readonly<Record<string, unknown>>;
-  /** URL of the agent that is to own the case. */
-  readonly to: string;
+  /**
+   * URL of the agent that is to own the case; several are asked one after another, each once the offer before is closed by proof. At most 20.
+   */
+  readonly to: string | readonly string[];
+  /** Id of the person of this node who gets the case where none of them takes it; where absent, it waits for a person. */
+  readonly escalateTo?: string;
+  /**
+   * `blocking`, the default: the call waits for the decision, as long as the receiver holds it. `queued`: the receiver may take its time, up
+   * to `accept_by`; the call returns as soon as the receiver has the offer, and a running node of this agent goes on from there.
+   */
+  readonly waiting?: 'blocking' | 'queued';
   /** `name/version` */
   readonly contract: string;
   /** Artifacts in this node's evidence store, none where absent; the latest version where none is named. None under a thin contract. */
@@ -49,8 +58,11 @@ export type HandOffResult =
   | {
       readonly state: 'open';
       readonly offer: OfferRow;
-      readonly problem: ErrorCode;
+      /** Why no answer was had; `null` where the receiver says that it has the offer, and has not decided. */
+      readonly problem: ErrorCode | null;
       readonly reason: string;
+      /** The receiver's task, with what it asks. */
+      readonly task?: SentTask;
     };
 
 /** What a person of this node does with a case, at the epoch at which they looked at it. */
@@ -101,6 +113,16 @@ export interface ResolveEffectInput extends ResolutionInput {
   readonly state: 'done' | 'failed';
   /** The target's record of it, such as a refund id. */
   readonly outcome?: string;
+}
+
+/** The answer to what a receiver asks before it decides. */
+export interface AnswerInput {
+  /** The offer that it asks about. */
+  readonly key: AcceptanceKey;
+  /** As in a case file; the contract must name each. None where absent. */
+  readonly facts?: readonly Fact[];
+  /** In words, at most 2,000 characters, without personal data. */
+  readonly text?: string;
 }
 
 /** What a receiver is asked about: one attempt, or all attempts of this agent on a case. */

@@ -32,11 +32,14 @@ export interface PeerClient {
   /** The peer's Agent Card as wire JSON. @throws peer_unreachable, peer_error */
   card(peerUrl: string): Promise<JsonObject>;
   /**
-   * Sends exactly this message (its JSON) as a blocking SendMessage and returns the task it answered with.
+   * Sends exactly this message (its JSON) by SendMessage and returns the task it answered with: blocking, as long as the peer holds the
+   * call, unless it is to return immediately.
    * @throws outcome_unknown when the bytes may have arrived but no answer came; peer_error when the peer
    *   answered with an error that decides nothing; peer_unreachable when no connection was made; unauthenticated
    */
-  send(peerUrl: string, message: string): Promise<Task>;
+  send(peerUrl: string, message: string, options?: { readonly returnImmediately?: boolean }): Promise<Task>;
+  /** Reads a task that this node made there. @throws not_found, peer_error, peer_unreachable, outcome_unknown, unauthenticated */
+  getTask(peerUrl: string, taskId: string): Promise<Task>;
   /**
    * Sends one control message and returns the answer to it, within the time limit that all of it has.
    * @throws outcome_unknown when no answer came in time, which is not to have failed; peer_error, peer_unreachable, unauthenticated

@@ -20,12 +20,7 @@ export async function checkPeer(
   contract: Contract,
   deps: { client: PeerClient; keys: PeerKeySource; envelopes: EnvelopeRegistry },
 ): Promise<void> {
-  if (!mayPass(peer, contract.id, contract.skill.id)) {
-    throw new HoldfastError(
-      'peer_incompatible',
-      `The configuration lets ${peer.url} have neither ${contract.id} nor its skill ${contract.skill.id}; see peers[].contracts and peers[].skills.`,
-    );
-  }
+  checkPermitted(peer, contract);
   const card = await reach(peer, async () => {
     await pinnedKeysOf(peer, deps.keys);
     return deps.client.card(peer.url);
@@ -41,6 +36,15 @@ export async function checkPeer(
   if (!inputModes.includes(mediaType)) {
     throw incompatible(peer, `does not take ${mediaType} for the skill ${contract.skill.id}`);
   }
+}
+
+/** Whether the configuration lets the peer have it; nobody is asked. @throws peer_incompatible */
+export function checkPermitted(peer: Peer, contract: Contract): void {
+  if (mayPass(peer, contract.id, contract.skill.id)) return;
+  throw new HoldfastError(
+    'peer_incompatible',
+    `The configuration lets ${peer.url} have neither ${contract.id} nor its skill ${contract.skill.id}; see peers[].contracts and peers[].skills.`,
+  );
 }
 
 async function reach<T>(peer: Peer, ask: () => Promise<T>): Promise<T> {

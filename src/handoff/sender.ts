@@ -7,13 +7,19 @@ import {
   HoldfastError,
   handoffIdOf,
   type Limits,
+  type Logger,
+  personOwner,
   toUtc,
 } from '../core/index.js';
 import {
+  type BuildInput,
+  type BuiltEnvelope,
   buildEnvelope,
   buildOfferMessage,
   buildThinEnvelope,
   type EnvelopeRegistry,
+  readdressEnvelope,
+  readOffer,
   type ThinInput,
 } from '../envelope/index.js';
 import {
@@ -23,14 +29,16 @@ import {
   signEvidenceUrl,
 } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { CaseRow, KindDefinition, LedgerStore } from '../ledger/index.js';
+import type { CaseRow, KindDefinition, LedgerStore, OfferRow, PlanStep } from '../ledger/index.js';
 import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
+import { addresseesOf, createCandidates, keyOf, type NextOffer } from './candidates.js';
 import { type CaseReader, readCase } from './case-reader.js';
+import { answerQuestion } from './clarify.js';
 import { contentOf } from './content.js';
 import type { Delivery } from './delivery.js';
-import type { HandOffInput, HandOffResult } from './model.js';
+import type { AnswerInput, EscalateInput, HandOffInput, HandOffResult } from './model.js';
 import type { PeerClient } from './port.js';
-import { checkPeer } from './preflight.js';
+import { checkPeer, checkPermitted } from './preflight.js';
 import { provenanceFor } from './provenance.js';
 
 export interface SenderOptions {
@@ -48,6 +56,9 @@ export interface SenderOptions {
   readonly limits: Limits;
   readonly clock: Clock;
   readonly delivery: Delivery;
+  readonly logger: Logger;
+  /** Gives a case to the person named for it, when no candidate is left. */
+  escalate(input: EscalateInput): Promise<CaseRow>;
   contract(id: string): Contract | null;
   /** Of cases of this kind. */
   reader(kind: string): CaseReader | null;
@@ -60,16 +71,21 @@ export interface Sender {
    */
   checkPeer(to: string, contract: string): Promise<void>;
   /**
-   * Offers a case to another agent and waits for the decision. Until an acceptance is verified the sender is the owner.
+   * Offers a case to another agent and waits for the decision; of several, to the next once an offer is closed without an acceptance. Until
+   * an acceptance is verified the sender is the owner.
    * Everything that can be found wrong before the intent is stored is thrown and changes nothing; afterwards the outcome is returned.
    * @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing, evidence_file_missing,
    *   evidence_expires_early, evidence_revoked, personal_data, offer_open, effect_in_flight, case_changed, epoch_stale, not_owner, and what the
    *   contract finds missing; under a thin contract thin_separate, reader_missing, reader_failed, records_disagree
    */
   handOff(input: HandOffInput): Promise<HandOffResult>;
+  /** Answers what the receiver of an open offer asks. @throws offer_unknown, offer_decided, contract_missing, question_unknown, answer_invalid, personal_data, duplicate_conflict */
+  answer(input: AnswerInput): Promise<HandOffResult>;
+  /** Makes the next step of every plan of candidates whose offer is closed. Never fails because of one of them. */
+  takeUpPlans(tenant: string): Promise<void>;
   /** Reads an offer back from the ledger and, while it is open, delivers the identical bytes. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
-  /** Closes an open offer in the ledger, so that a late arrival loses. Returns the decision that stands where it came too late. */
+  /** Closes an open offer, so that a late arrival loses, and ends the plan that it is of. Returns the decision that stands where it came too late. */
   withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult>;
 }
 
@@ -77,7 +93,7 @@ export function createSender(options: SenderOptions): Sender {
   const { identity, ledger, clock } = options;
   const self = identity.url;
 
-  function configured(to: string, contractId: string): { peer: Peer; contract: Contract } {
+  function configured(to: string, contractId: string): Configured {
     const peer = options.peers.find(to);
     if (!peer) throw new HoldfastError('peer_unknown', `The peer ${to} is not configured.`);
     const contract = options.contract(contractId);
@@ -87,31 +103,99 @@ export function createSender(options: SenderOptions): Sender {
 
   async function handOff(input: HandOffInput): Promise<HandOffResult> {
     faultPoint('S1.before');
-    const { peer, contract } = configured(input.to, input.contract);
+    const addressees = addresseesOf(input.to);
+    const [{ peer, contract }, ...others] = addressees.map((to) => configured(to, input.contract)) as [
+      Configured,
+      ...Configured[],
+    ];
+    for (const other of others) checkPermitted(other.peer, contract);
+    const { escalateTo = null } = input;
+    if (escalateTo !== null) personOwner(escalateTo, self);
     const row = await ownedCase(input.ref);
-    const kind = await ledger.getKind(input.ref.tenant, row.kind);
+    const kind = await kindFor(row, contract);
+    const caseFile = contentOf(input, { row, kind, contract, reader: options.reader(row.kind) });
+    await checkPeer(peer, contract, options);
+    faultPoint('S1.after_check');
+
+    const acceptWithinMs = input.acceptWithinMs ?? kind.limits.acceptWithinMs;
+    const traceparent = input.traceparent ?? newTraceparent();
+    const isPlanned = others.length > 0 || escalateTo !== null;
+    const offer = await intend({
+      ...{ row, kind, peer, contract, acceptWithinMs, claims: true },
+      evidence: input.evidence ?? [],
+      build: (parts) =>
+        caseFile === null
+          ? buildThin({ ...parts, traceparent }, row, kind)
+          : buildEnvelope({ ...parts, caseFile, traceparent }),
+      ...(isPlanned
+        ? { step: (attempt: number) => planFrom(addressees, attempt, { escalateTo, acceptWithinMs }) }
+        : {}),
+    });
+    const queued = input.waiting === 'queued';
+    const result = await options.delivery.deliver(offer, queued);
+    return isPlanned ? follow(result, queued) : result;
+  }
+
+  /** Goes on to the next candidate as long as this caller has something to wait for. */
+  async function follow(result: HandOffResult, queued: boolean): Promise<HandOffResult> {
+    if (result.state === 'open' || result.state === 'accepted') return result;
+    const { ref, key } = result.offer;
+    const next = await candidates.advance(ref, true);
+    if (next !== null) return follow(await options.delivery.deliver(next, queued), queued);
+    const plan = await ledger.getPlan(ref);
+    // Another process was quicker with the step.
+    if (plan?.state !== 'active' || plan.sender !== self || plan.attempt <= key.attempt) return result;
+    return follow(await options.delivery.resend(keyOf(plan)), queued);
+  }
+
+  /** The content is that of the attempt before, which holds nothing but what may leave. */
+  async function offerNext({ plan, before, to, step, claims }: NextOffer): Promise<OfferRow> {
+    const { peer, contract } = configured(to, before.contract);
+    const row = await ownedCase(plan.ref);
+    const kind = await kindFor(row, contract);
+    await checkPeer(peer, contract, options);
+    const { envelope } = readOffer(JSON.parse(before.message), options.envelopes, options.limits);
+    const evidence = envelope.references.map(({ artifact_id: artifactId, version }) => ({
+      artifactId,
+      version,
+    }));
+    return intend({
+      ...{ row, kind, peer, contract, evidence, claims, step },
+      acceptWithinMs: plan.acceptWithinMs,
+      build: (parts) =>
+        envelope.thin
+          ? buildThin({ ...parts, traceparent: envelope.trace.traceparent }, row, kind)
+          : readdressEnvelope({ ...parts, before: envelope, withheld: before.withheld }),
+    });
+  }
+
+  /** @throws contract_missing, chain_limit */
+  async function kindFor(row: CaseRow, contract: Contract): Promise<KindDefinition> {
+    const kind = await ledger.getKind(row.ref.tenant, row.kind);
     if (!kind?.contracts.includes(contract.id)) {
       throw new HoldfastError(
         'contract_missing',
         `Cases of kind ${row.kind} are not handed over under ${contract.id}.`,
       );
     }
-    const caseFile = contentOf(input, { row, kind, contract, reader: options.reader(row.kind) });
     if (row.hops.length + 1 > kind.limits.maxHops || row.tasksLeft < 1) {
       throw new HoldfastError('chain_limit', undefined, {
         data: { hops: row.hops.length + 1, max: kind.limits.maxHops, tasks_left: row.tasksLeft },
       });
     }
-    await checkPeer(peer, contract, options);
-    faultPoint('S1.after_check');
+    return kind;
+  }
 
-    const acceptBy = new Date(clock.now().getTime() + (input.acceptWithinMs ?? kind.limits.acceptWithinMs));
-    const references = await referencesFor(input, acceptBy);
+  /** Makes one attempt, and stores it before anything leaves. */
+  async function intend(input: AttemptInput): Promise<OfferRow> {
+    const { row, kind, peer, contract } = input;
+    const acceptBy = new Date(clock.now().getTime() + input.acceptWithinMs);
+    const references = await referencesFor(peer.url, input.evidence, acceptBy);
     const handoffId = handoffIdOf(row.ref.caseId, row.epoch);
     const key = { tenant: row.ref.tenant, root: row.ref.root, sender: self, handoffId };
     const attempt = (await ledger.lastAttempt(key)) + 1;
     const effects = await ledger.listEffects(row.ref);
-    const said = {
+    const built = await input.build({
       contract,
       root: row.ref.root,
       incarnation: await ledger.incarnation(),
@@ -122,26 +206,18 @@ export function createSender(options: SenderOptions): Sender {
       epoch: row.epoch,
       accept_by: toUtc(acceptBy),
       chain: { hops: [...row.hops, self], tasks_left: row.tasksLeft },
-      traceparent: input.traceparent ?? newTraceparent(),
-    };
-    const built =
-      caseFile === null
-        ? await buildThin(said, row, kind)
-        : await buildEnvelope({
-            ...said,
-            caseFile,
-            references,
-            effects: effects.map(({ key: effectKey, state, operation, amount }) => ({
-              key: effectKey,
-              status: state,
-              operation,
-              ...(amount ? { amount } : {}),
-            })),
-            provenance:
-              kind.mode === 'separate' ? provenanceFor(peer.url, await ledger.listTransfers(row.ref)) : [],
-            maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
-          });
-    const holder = await options.delivery.prepare();
+      references,
+      effects: effects.map(({ key: effectKey, state, operation, amount }) => ({
+        key: effectKey,
+        status: state,
+        operation,
+        ...(amount ? { amount } : {}),
+      })),
+      provenance:
+        kind.mode === 'separate' ? provenanceFor(peer.url, await ledger.listTransfers(row.ref)) : [],
+      maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
+    });
+    const holder = input.claims ? await options.delivery.prepare() : undefined;
     faultPoint('S2.before_commit');
     const offer = await ledger.intendOffer({
       ref: row.ref,
@@ -157,10 +233,11 @@ export function createSender(options: SenderOptions): Sender {
       effects,
       withheld: built.withheld,
       loggable: built.loggable,
-      holder,
+      ...(input.step === undefined ? {} : { plan: input.step(attempt) }),
+      ...(holder === undefined ? {} : { holder }),
     });
     faultPoint('S2.after_commit');
-    return options.delivery.deliver(offer);
+    return offer;
   }
 
   /** Nothing of the case leaves; it is looked at all the same, so that what the receiver would refuse is not offered. */
@@ -188,7 +265,8 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   async function referencesFor(
-    { to, evidence = [] }: HandOffInput,
+    to: string,
+    evidence: AttemptInput['evidence'],
     acceptBy: Date,
   ): Promise<EvidenceReference[]> {
     const expiresAt = new Date(clock.now().getTime() + options.evidence.urlTtlMs);
@@ -230,8 +308,56 @@ export function createSender(options: SenderOptions): Sender {
     await checkPeer(peer, contract, options);
   }
 
-  const { resend, withdraw } = options.delivery;
-  return { checkPeer: check, handOff, resend, withdraw };
+  async function withdraw(key: AcceptanceKey, reason: string): Promise<HandOffResult> {
+    const offer = await ledger.getOffer(key);
+    if (offer !== null) await candidates.end(key, offer.ref, 'withdrawn');
+    return options.delivery.withdraw(key, reason);
+  }
+
+  const candidates = createCandidates({ ...options, self, offer: offerNext });
+  return {
+    checkPeer: check,
+    handOff,
+    answer: (input) => answerQuestion(input, options),
+    takeUpPlans: candidates.takeUp,
+    resend: options.delivery.resend,
+    withdraw,
+  };
+}
+
+interface Configured {
+  readonly peer: Peer;
+  readonly contract: Contract;
+}
+
+/** What every envelope of an attempt is made of, besides its content. */
+type EnvelopeParts = Omit<BuildInput, 'caseFile' | 'traceparent' | 'provenance'> & {
+  readonly provenance: readonly string[];
+};
+
+interface AttemptInput extends Configured {
+  readonly row: CaseRow;
+  readonly kind: KindDefinition;
+  readonly evidence: NonNullable<HandOffInput['evidence']>;
+  readonly acceptWithinMs: number;
+  readonly step?: (attempt: number) => PlanStep;
+  /** Whether this process delivers it. */
+  readonly claims: boolean;
+  build(parts: EnvelopeParts): Promise<BuiltEnvelope>;
+}
+
+/** A plan at its first candidate. */
+function planFrom(
+  addressees: readonly string[],
+  attempt: number,
+  plan: Pick<PlanStep, 'escalateTo' | 'acceptWithinMs'>,
+): PlanStep {
+  const candidates = addressees.map((agent, index) => ({
+    agent,
+    attempt: index === 0 ? attempt : null,
+    passed: null,
+  }));
+  return { from: null, candidates, ...plan };
 }
 
 /** W3C trace context for a chain that starts here. */

@@ -1,5 +1,6 @@
 import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
+import type { PlanStep } from './candidates.js';
 import type {
   Constraints,
   DecisionRow,
@@ -40,6 +41,8 @@ export interface IntendOfferCommand extends OwnerWrite {
   readonly withheld: readonly Withheld[];
   /** What the contract declares loggable, for the audit. */
   readonly loggable: Readonly<Record<string, unknown>>;
+  /** The offer is the next of an ordered list of candidates. */
+  readonly plan?: PlanStep;
   /** The process that is to send it has claimed it from the start, if it has a lease. */
   readonly holder?: string;
 }
@@ -89,6 +92,8 @@ export interface AcceptCommand {
   readonly task: DecisionTask;
   readonly principal: Principal;
   readonly loggable: Readonly<Record<string, unknown>>;
+  /** The person who decided, where no check did: `person:<id>@<node URL>`. */
+  readonly decidedBy?: string;
   /** Required in a `separate` kind; without meaning in a `shared` one. */
   readonly separate?: SeparateAcceptance;
 }
@@ -101,6 +106,8 @@ export interface RejectCommand {
   readonly answer: string;
   readonly task: DecisionTask;
   readonly principal: Principal;
+  /** As in an acceptance. */
+  readonly decidedBy?: string;
   readonly data: Readonly<Record<string, string | number | boolean | null>>;
 }
 

@@ -1,4 +1,5 @@
 import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
+import type { CandidatePlan } from './candidates.js';
 
 /**
  * One change of owner of a case of a `separate` kind, proved by the receipt that the new owner signed. A ledger takes it as true: whoever
@@ -135,7 +136,7 @@ export interface DecisionRow {
    * from there: the rejection, or the receipt (compact JWS) alone.
    */
   readonly answer: string;
-  /** The A2A task that carries the answer; `null` for a tombstone, and where another ledger decided. */
+  /** The A2A task that carries the answer; `null` where another ledger decided, and for a tombstone that no offer was stored under. */
   readonly taskId: string | null;
   readonly epochBefore: number | null;
   readonly epochAfter: number | null;
@@ -237,6 +238,22 @@ export type AttentionItem = { readonly ref: CaseRef; readonly since: string } & 
       readonly what: 'case_quarantined';
       readonly data: Pick<Quarantine, 'reason' | 'witnessed' | 'found'>;
     }
+  | {
+      readonly what: 'question_open';
+      /** `owner` is the sender, which is asked. */
+      readonly data: Pick<AcceptanceKey, 'handoffId' | 'attempt'> & {
+        readonly owner: string;
+        readonly peer: string;
+        readonly n: number;
+        readonly question: string;
+      };
+    }
+  | {
+      readonly what: 'candidates_exhausted';
+      readonly data: Pick<CandidatePlan, 'attempt' | 'epoch' | 'candidates' | 'reason'> & {
+        readonly owner: string;
+      };
+    }
 );
 
 /** One thing that happened to a case, before it is chained. `data` holds ids, digests, codes and what contracts declare loggable. */
@@ -263,11 +280,18 @@ export type AuditType =
   | 'offer_offered'
   | 'offer_closed'
   | 'offer_in_doubt'
+  | 'offer_progressed'
+  | 'answer_prepared'
+  | 'plan_changed'
   | 'handoff_accepted'
   | 'handoff_rejected'
   | 'handoff_withdrawn'
   | 'handoff_released'
   | 'transfer_learned'
+  | 'offer_received'
+  | 'question_asked'
+  | 'question_answered'
+  | 'decision_awaited'
   | 'delivery_repeated'
   | 'delivery_conflict'
   | 'receipt_verified'

@@ -1,6 +1,13 @@
 import type { AcceptanceKey, CaseRef } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
 import type {
+  AnswerQuestionCommand,
+  CandidatePlan,
+  NoteTaskCommand,
+  SentTask,
+  SetPlanCommand,
+} from './candidates.js';
+import type {
   AcceptCommand,
   AcceptResult,
   AddNoteCommand,
@@ -38,6 +45,15 @@ import type {
   WorkState,
 } from './model.js';
 import type {
+  AnswerCommand,
+  AnswerResult,
+  DeferCommand,
+  DeferResult,
+  PendingClaim,
+  PendingFilter,
+  PendingOffer,
+} from './pending.js';
+import type {
   AddPushCommand,
   Announcement,
   DeadFilter,
@@ -69,6 +85,7 @@ export interface TaskFilter {
 export interface OfferStanding {
   readonly incarnation: string;
   readonly decision: DecisionRow | null;
+  readonly pending: PendingOffer | null;
   readonly case: CaseRow | null;
   readonly kind: KindDefinition | null;
 }
@@ -78,11 +95,16 @@ export interface CaseSnapshot {
   readonly case: CaseRow | null;
   readonly offers: readonly OfferRow[];
   readonly decisions: readonly DecisionRow[];
+  /** Offers that were stored undecided; oldest first. */
+  readonly pending: readonly PendingOffer[];
   readonly work: readonly WorkItem[];
   readonly effects: readonly EffectRow[];
   readonly notes: readonly NoteRow[];
   /** Of a `separate` kind; oldest first. */
   readonly transfers: readonly Transfer[];
+  readonly plan: CandidatePlan | null;
+  /** Of offers that were not decided at once. */
+  readonly sentTasks: readonly SentTask[];
   readonly audit: readonly AuditEntry[];
 }
 
@@ -132,7 +154,8 @@ export interface LedgerStore {
 
   /**
    * Commits the intent to hand over, with the bytes that will be sent.
-   * @throws offer_open, effect_in_flight, case_closed; case_changed where the envelope was made from other effects than the case has; `attempt` must be one above the last of this handoff id, else offer_decided
+   * @throws offer_open, effect_in_flight, case_closed; case_changed where the envelope was made from other effects than the case has; `attempt` must be one above the last of this handoff id, else offer_decided;
+   * plan_ended where it is a step of a plan that does not stand there any more
    */
   intendOffer(command: IntendOfferCommand): Promise<OfferRow>;
   /** intended -> offered, before the bytes leave. Idempotent while open, in doubt too. @throws offer_unknown, offer_decided */
@@ -185,10 +208,27 @@ export interface LedgerStore {
   /** Every proved change of owner that this ledger has applied or made by an acceptance, by epoch: the `provenance` of the next envelope. Empty in a `shared` kind. */
   listTransfers(ref: CaseRef): Promise<Transfer[]>;
 
+  /** Whom the case goes to next, as it was stored: whether that still counts, case and offers say. */
+  getPlan(ref: CaseRef): Promise<CandidatePlan | null>;
+  /** Active ones of this sender, of no quarantined case, changed the longest ago first. */
+  listPlans(tenant: string, sender: string, limit: number): Promise<CandidatePlan[]>;
+  /** Passes candidates over, or ends the plan, where it is active and stands at `from`. Returns the plan as it is then. */
+  setPlan(command: SetPlanCommand): Promise<CandidatePlan | null>;
+  /** What the receiver's task of an open offer was read to be. Idempotent. @throws offer_unknown */
+  noteTask(command: NoteTaskCommand): Promise<SentTask | null>;
+  /**
+   * Keeps the answer to a question of an open offer before it is sent. Idempotent.
+   * @throws offer_unknown, offer_decided; question_unknown where another question is open, or none; duplicate_conflict where it has another answer
+   */
+  answerQuestion(command: AnswerQuestionCommand): Promise<SentTask>;
+  getSentTask(key: AcceptanceKey): Promise<SentTask | null>;
+  /** Those of a sender's offers whose task has this id, at whatever peer. */
+  findSentTasks(tenant: string, sender: string, taskId: string): Promise<SentTask[]>;
+
   findDecision(key: AcceptanceKey): Promise<DecisionRow | null>;
   /** What was decided about this sender's attempts on the case, newest first. */
   listDecisions(ref: CaseRef, sender: string, limit: number): Promise<DecisionRow[]>;
-  /** The decision under the key, the case, and the kind that the envelope names, as they are now. */
+  /** The decision or the undecided offer under the key, the case, and the kind that the envelope names, as they are now. */
   offerStanding(key: AcceptanceKey, ref: CaseRef, kind: string): Promise<OfferStanding>;
   /**
    * The acceptance transaction. Order of checks: decision under the key, case known and open, epoch, owner = principal, the open offer
@@ -211,6 +251,18 @@ export interface LedgerStore {
    * A decision that stands already is returned instead, and nothing changes.
    */
   withdraw(command: WithdrawCommand): Promise<Exclude<DecideResult, { outcome: 'conflict' }>>;
+  /**
+   * Stores an offer that is not decided yet, with its A2A task; or, of one that is stored and being checked, that its sender is asked or that
+   * somebody has to decide. Whatever decision comes later under the key ends it in its own transaction, and saves that task as terminal.
+   */
+  deferOffer(command: DeferCommand): Promise<DeferResult>;
+  /** Takes the sender's answer to the open question; the offer is to be checked again. */
+  answerOffer(command: AnswerCommand): Promise<AnswerResult>;
+  getPending(key: AcceptanceKey): Promise<PendingOffer | null>;
+  /** The one that this task is of. */
+  findPending(tenant: string, taskId: string): Promise<PendingOffer | null>;
+  /** Undecided ones, oldest first. */
+  listPending(tenant: string, filter: PendingFilter): Promise<PendingOffer[]>;
   /** Audits one more delivery of a decided offer, or a conflicting one. */
   recordDelivery(
     key: AcceptanceKey,
@@ -265,6 +317,8 @@ export interface LedgerStore {
   claimOffers(claim: Claim & { readonly key?: AcceptanceKey }): Promise<OfferRow[]>;
   /** Open work items that `agent` owns (or only `workId`), the same way. */
   claimWork(claim: Claim & { readonly workId?: string }): Promise<WorkItem[]>;
+  /** Stored offers to `agent` (or only the one under `key`) that are to be checked, or are past their `accept_by`, the same way; the oldest first. */
+  claimPending(claim: PendingClaim): Promise<PendingOffer[]>;
   /** Gives back one claim (an offer's key or a work item's id), or all of the holder and its lease. */
   release(holder: string, claimed?: Claimed): Promise<void>;
 
@@ -306,7 +360,7 @@ export interface LedgerStore {
   recoverCase(command: RecoverCaseCommand): Promise<CaseRow>;
   /** Oldest first. */
   listQuarantined(tenant: string): Promise<Quarantine[]>;
-  /** What only a person can settle, oldest first: effects that are `unknown`, also by their limit, and quarantined cases. */
+  /** What only a person can settle, oldest first: effects that are `unknown`, also by their limit, quarantined cases, open questions of receivers, and plans that nobody is left in. */
   listAttention(tenant: string, limit?: number): Promise<AttentionItem[]>;
 
   close(): Promise<void>;

@@ -176,7 +176,13 @@ export function createAgent(parts: AgentParts): Holdfast {
     checkServing: () => service.checkServing(),
     async handOff(input: HandOffInput) {
       checkArguments('handOff', input);
-      return sender.handOff({ ...input, to: normalizeAgentUrl(input.to) });
+      const { to } = input;
+      const agents = typeof to === 'string' ? normalizeAgentUrl(to) : to.map(normalizeAgentUrl);
+      return sender.handOff({ ...input, to: agents });
+    },
+    async answerQuestion(input) {
+      checkArguments('answerQuestion', input);
+      return sender.answer(input);
     },
     async resend(key: AcceptanceKey) {
       checkArguments('resend', key);

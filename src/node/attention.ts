@@ -32,9 +32,26 @@ function nameOf({ what, ref, since, data }: AttentionItem): string {
 
 function log(item: AttentionItem, logger: Logger): void {
   const fields = { case: item.ref.caseId, root: item.ref.root, since: item.since };
-  if (item.what === 'effect_unknown') {
-    logger.warn({ ...fields, key: item.data.key }, 'an effect is unknown; a person has to settle it');
-  } else {
-    logger.warn({ ...fields, reason: item.data.reason }, 'a case is quarantined; a person has to act');
+  switch (item.what) {
+    case 'effect_unknown':
+      logger.warn({ ...fields, key: item.data.key }, 'an effect is unknown; a person has to settle it');
+      break;
+    case 'case_quarantined':
+      logger.warn({ ...fields, reason: item.data.reason }, 'a case is quarantined; a person has to act');
+      break;
+    case 'question_open': {
+      const { handoffId, attempt, n } = item.data;
+      logger.warn(
+        { ...fields, handoff: handoffId, attempt, question: n },
+        'a receiver asks something before it decides',
+      );
+      break;
+    }
+    case 'candidates_exhausted':
+      logger.warn(
+        { ...fields, reason: item.data.reason },
+        'no candidate is left for a case; a person has to act',
+      );
+      break;
   }
 }

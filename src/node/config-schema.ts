@@ -268,6 +268,12 @@ export const configSchema = z.strictObject({
       { minMs: 60_000, maxMs: 365 * 86_400_000 },
       'How long a push notification that was given up is kept.',
     ),
+    hear_of_offers: optional(
+      z.boolean({ error: 'must be true or false' }),
+      'boolean',
+      false,
+      'Whether a receiver that has not decided an offer is asked to tell of its task. This node must be reachable for it; without it, or where nothing comes, the task is read now and then.',
+    ),
   }),
   limits: section({
     max_body: size(d.maxBodyBytes, 64 * MIB, 'One HTTP body.'),

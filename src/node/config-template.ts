@@ -1,3 +1,4 @@
+import type { KindDefinition } from '../ledger/index.js';
 import { loopbackAddress } from './loopback.js';
 
 export interface NewAgent {
@@ -9,10 +10,18 @@ export interface NewAgent {
   readonly ledger: string;
   /** Of the agent's own cases; the usual one where absent. */
   readonly tenant?: string;
+  /** Of the kind of case it comes with; `shared` where absent. */
+  readonly mode?: KindDefinition['mode'];
 }
 
 /** The configuration of a new agent: what it needs at first, with a word on each; every other key has a default. */
-export function configTemplate({ agent, url, ledger, tenant }: Omit<NewAgent, 'dir'>): string {
+export function configTemplate({
+  agent,
+  url,
+  ledger,
+  tenant,
+  mode = 'shared',
+}: Omit<NewAgent, 'dir'>): string {
   const address = loopbackAddress(url);
   const port = address ? address.slice(address.lastIndexOf(':') + 1) : '4100';
   return `# Holdfast: one agent. \`holdfast config explain\` lists every key; \`holdfast config check\` checks this file.
@@ -41,7 +50,7 @@ peers: []
 kinds:
   refund:
     system_of_record: payments
-    contracts:
+${mode === 'shared' ? '' : `    mode: ${mode}\n`}    contracts:
       - refund-dispute/1
     policy:
       # Most that all refunds on one case may add up to.

@@ -1,6 +1,6 @@
 import { type Clock, isHoldfastError, type Logger, pause, toUtc } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Delivery, Lease, Worker } from '../handoff/index.js';
+import type { Delivery, Lease, Sender, Worker } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
 import type { PushDelivery } from '../transport/index.js';
 import { attentionLog } from './attention.js';
@@ -11,6 +11,7 @@ export interface DispatcherParts {
   readonly ledger: Pick<LedgerStore, 'listAttention' | 'pruneNotifications' | 'pruneWatches'>;
   readonly lease: Lease;
   readonly delivery: Delivery;
+  readonly sender: Pick<Sender, 'takeUpPlans'>;
   readonly worker: Worker;
   readonly pushes: PushDelivery;
   readonly clock: Clock;
@@ -90,10 +91,11 @@ export class Dispatcher {
   }
 
   async #takeUp(tenant: string): Promise<void> {
-    const { lease, delivery, worker, pushes, logger } = this.#parts;
+    const { lease, delivery, sender, worker, pushes, logger } = this.#parts;
     const { signal } = this.#stopping;
     const work = await worker.resume(tenant);
     await pushes.takeUp(tenant);
+    await sender.takeUpPlans(tenant);
     let offers = 0;
     for (let claimed = BATCH; claimed === BATCH && !signal.aborted; offers += claimed) {
       const found = await lease.claimOffers(tenant, BATCH);

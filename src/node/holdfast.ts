@@ -2,6 +2,7 @@ import type { Contract } from '../contract/index.js';
 import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
 import type { EvidenceArtifact, EvidenceStore } from '../evidence/index.js';
 import type {
+  AnswerInput,
   CaseByPerson,
   CaseReader,
   EffectInput,
@@ -76,6 +77,8 @@ export type LedgerReader = Pick<
   | 'getOffer'
   | 'listOffers'
   | 'findDecision'
+  | 'getPlan'
+  | 'getSentTask'
   | 'listWork'
   | 'getWork'
   | 'listNotes'
@@ -191,8 +194,16 @@ export interface Holdfast {
   checkPeer(url: string, contract: string): Promise<void>;
   /** Whether this agent's own node answers, from which a receiver fetches evidence. @throws peer_unreachable */
   checkServing(): Promise<void>;
-  /** Offers a case to another agent and waits for its decision; this agent stays the owner until the acceptance is verified. */
+  /**
+   * Offers a case to another agent and waits for its decision, or `queued`: only until the receiver has it. Of several agents, the next is
+   * asked once an offer is closed without an acceptance. This agent stays the owner until an acceptance is verified.
+   */
   handOff(input: HandOffInput): Promise<HandOffResult>;
+  /**
+   * Answers what the receiver of an open offer asks before it decides. The answer is stored, then sent, the same bytes every time.
+   * @throws offer_unknown, offer_decided, question_unknown, answer_invalid, personal_data; duplicate_conflict where the question is answered otherwise
+   */
+  answerQuestion(input: AnswerInput): Promise<HandOffResult>;
   /** Delivers the identical bytes of an open offer again, or says how it was decided. @throws offer_unknown */
   resend(key: AcceptanceKey): Promise<HandOffResult>;
   /** Closes an open offer; a late arrival is then refused. Where a receiver with a ledger of its own does not answer, it stays `open`, in doubt. @throws offer_unknown */

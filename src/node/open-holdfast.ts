@@ -8,6 +8,7 @@ import {
   createControl,
   createDelivery,
   createLease,
+  createPeople,
   createReceiver,
   createSender,
   createWorker,
@@ -113,6 +114,8 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const self = identity.url;
   const pace = { ...DEFAULT_PACE, ...options.ports?.pace };
 
+  const tenants = [...new Set([config.tenant, ...peersOf(config).map(({ tenant }) => tenant)])];
+
   const processes = new Processes(dir);
   const lease = createLease({
     ledger,
@@ -121,6 +124,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     ...pace,
     announce: (holder) => processes.enter(holder),
   });
+  const watches = new Watches({ agent: self, ledger, client, peers, logger });
   const delivery = createDelivery({
     self,
     ledger,
@@ -133,6 +137,9 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     retryDelaysMs: CALLER_RETRIES_MS,
     backoffMs: pace.offerBackoffMs,
     waitMs: pace.elsewhereMs,
+    onTask: async ({ peer, taskId }) => {
+      if (config.push.hear_of_offers) await watches.begin(peer, taskId);
+    },
   });
   const sender = createSender({
     identity,
@@ -145,6 +152,8 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     evidence: { store, secret, urlTtlMs: config.evidence.url_ttl },
     limits,
     clock,
+    logger,
+    escalate: (input) => createPeople({ self, ledger }).escalate(input),
     contract: (id) => contracts.require(id),
     reader: (kind) => readers.get(kind) ?? null,
   });
@@ -181,7 +190,10 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     backoffMs: pace.pushBackoffMs,
     giveUpMs: config.push.give_up,
   });
-  const watches = new Watches({ agent: self, ledger, client, peers, logger });
+  // What is said of a task is only a reason to look at the offer.
+  watches.handle(async ({ peer, taskId }) => {
+    for (const tenant of tenants) await delivery.hear(tenant, peer, taskId);
+  });
   const control = createControl({ ledger, peers, receiver, logger });
   const service = new Service({
     config,
@@ -224,10 +236,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     createDispatcher: (endAbandonedTasks) =>
       new Dispatcher({
         self,
-        tenants: [...new Set([config.tenant, ...peersOf(config).map(({ tenant }) => tenant)])],
+        tenants,
         ledger,
         lease,
         delivery,
+        sender,
         worker,
         pushes,
         clock,

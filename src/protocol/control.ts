@@ -26,6 +26,8 @@ import type { Message, Part } from './wire.js';
 export const CONTROL_LIMIT_MS = 30_000;
 /** Decisions in one answer about a case; the newest ones. */
 export const MAX_CONTROL_DECISIONS = 10;
+/** One question to a sender, characters (code points). */
+export const MAX_QUESTION_CHARS = 2_000;
 /** So that every ledger can hold it. */
 const MAX_ATTEMPT = 2 ** 31 - 1;
 
@@ -67,7 +69,14 @@ export interface ControlDecision {
   readonly answer: JsonObject;
 }
 
-/** `none`: no decision is stored now, which proves nothing about later. `deciding`: the offer is being judged at this moment. */
+/** A question that is open at the receiver. */
+export interface ControlQuestion {
+  /** From 1, in the order in which they were asked. */
+  readonly n: number;
+  readonly question: string;
+}
+
+/** `none`: no decision is stored now, which proves nothing about later. `deciding`: the offer is being judged, or is stored and waits. */
 export interface AttemptAnswer {
   readonly verb: 'handoff.query' | 'handoff.withdraw';
   readonly root: string;
@@ -76,6 +85,10 @@ export interface AttemptAnswer {
   readonly state: 'decided' | 'deciding' | 'none';
   /** Exactly where the state is `decided`. */
   readonly decision?: ControlDecision;
+  /** Of the A2A task of an offer that is stored undecided. */
+  readonly task_id?: string;
+  /** What the sender is asked, where the offer waits for an answer. */
+  readonly question?: ControlQuestion;
 }
 
 export interface CaseAnswer {
@@ -126,10 +139,20 @@ const DECISION: Shape = {
   decided_at: matching(UTC_PATTERN, 'must be a UTC time'),
   answer: isObject,
 };
+const isTaskId = matching(/^[!-~]{1,200}$/, 'must be the id of a task');
 const OPTIONAL: Shape = {
   digest: matching(SHA256_PATTERN, 'must be a SHA-256 in lower-case hex'),
-  task_id: matching(/^[!-~]{1,200}$/, 'must be the id of a task'),
+  task_id: isTaskId,
 };
+const QUESTION: Shape = {
+  n: isAttempt,
+  question: matching(
+    new RegExp(`^[\\s\\S]{1,${MAX_QUESTION_CHARS}}$`, 'u'),
+    `must be 1 to ${MAX_QUESTION_CHARS} characters`,
+  ),
+};
+/** Only of an offer that is stored undecided. */
+const UNDECIDED: Shape = { task_id: isTaskId, question: isObject };
 
 /** What each verb takes, in one of these shapes. */
 const VERBS: Readonly<Record<ControlRequest['verb'], readonly [Shape, ...Shape[]]>> = {
@@ -240,8 +263,10 @@ function answerProblems(document: JsonObject, request: ControlRequest): FieldErr
   const states = request.verb === 'handoff.withdraw' ? ['decided'] : ['decided', 'deciding', 'none'];
   const decided = document.state === 'decided';
   const shape = { ...asked, state: oneOf(...states), ...(decided ? { decision: isObject } : {}) };
-  const problems = problemsOf(document, shape);
-  if (problems.length > 0 || !decided) return problems;
+  const problems = problemsOf(document, shape, document.state === 'deciding' ? UNDECIDED : {});
+  if (problems.length > 0) return problems;
+  if (isJsonObject(document.question)) return problemsOf(document.question, QUESTION, {}, 'question.');
+  if (!decided) return [];
   const { handoff_id, attempt } = document.decision as JsonObject;
   if (handoff_id !== request.handoff_id || attempt !== request.attempt) {
     return [{ path: 'decision', problem: 'is about another attempt' }];

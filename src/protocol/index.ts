@@ -11,6 +11,7 @@ export {
   type ControlRequest,
   controlMessage,
   MAX_CONTROL_DECISIONS,
+  MAX_QUESTION_CHARS,
   parseControlAnswer,
   parseControlRequest,
   type WithdrawRequest,
@@ -20,6 +21,7 @@ export { parseMessage } from './message.js';
 export {
   A2A_VERSION,
   AGENT_CARD_PATH,
+  ANSWER_MEDIA_TYPE,
   CONTROL_MEDIA_TYPE,
   DEFAULT_VENDOR,
   ERROR_DOMAIN,
@@ -28,6 +30,7 @@ export {
   envelopeMediaType,
   JSON_RPC_PATH,
   JWKS_PATH,
+  QUESTION_MEDIA_TYPE,
   RECEIPT_MEDIA_TYPE,
   REJECTION_MEDIA_TYPE,
   REST_PATH,

@@ -14,6 +14,11 @@ export function envelopeVersionOf(mediaType: string, vendor: string = DEFAULT_VE
   return /^[0-9]+$/.test(version) ? version : null;
 }
 
+/** Whether it is that of an answer to a question, of whatever version. */
+export function isAnswerMediaType(mediaType: string): boolean {
+  return /^application\/vnd\.holdfast\.answer\.v[0-9]+\+json$/.test(bareMediaType(mediaType));
+}
+
 /** Whether it is that of a control message, of whatever version. */
 export function isControlMediaType(mediaType: string): boolean {
   return /^application\/vnd\.holdfast\.control\.v[0-9]+\+json$/.test(bareMediaType(mediaType));

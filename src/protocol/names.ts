@@ -7,6 +7,8 @@ export const ERROR_DOMAIN = 'holdfast';
 export const DEFAULT_VENDOR = 'holdfast';
 export const RECEIPT_MEDIA_TYPE = 'application/vnd.holdfast.receipt.v1+json';
 export const REJECTION_MEDIA_TYPE = 'application/vnd.holdfast.rejection.v1+json';
+export const QUESTION_MEDIA_TYPE = 'application/vnd.holdfast.question.v1+json';
+export const ANSWER_MEDIA_TYPE = 'application/vnd.holdfast.answer.v1+json';
 export const CONTROL_MEDIA_TYPE = 'application/vnd.holdfast.control.v1+json';
 
 export const JWKS_PATH = '/.well-known/jwks.json';

@@ -3,6 +3,7 @@ import {
   type AttentionItem,
   type AuditEntry,
   asOf,
+  type CandidatePlan,
   type CaseRow,
   type CaseSnapshot,
   type Change,
@@ -18,9 +19,12 @@ import {
   type NotificationFilter,
   type OfferRow,
   type OfferStanding,
+  type PendingFilter,
+  type PendingOffer,
   type Quarantine,
   type ResultOf,
   type RuleName,
+  type SentTask,
   type TaskFilter,
   type TaskRow,
   type TaskWatch,
@@ -38,7 +42,18 @@ export type WorkFilter = Parameters<LedgerStore['listWork']>[1];
 export interface LedgerReads
   extends Pick<
     LedgerView,
-    'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task' | 'alive' | 'pushes'
+    | 'kind'
+    | 'case'
+    | 'offer'
+    | 'decision'
+    | 'pending'
+    | 'lastAttempt'
+    | 'work'
+    | 'task'
+    | 'alive'
+    | 'pushes'
+    | 'plan'
+    | 'sentTask'
   > {
   incarnation(): string;
   kinds(tenant: string): KindDefinition[];
@@ -51,9 +66,15 @@ export interface LedgerReads
   decisionsBy(ref: CaseRef, sender: string, limit: number): DecisionRow[];
   /** Newest first. */
   offers(tenant: string, filter: OfferFilter): OfferRow[];
+  pendingOf(tenant: string, taskId: string): PendingOffer | null;
+  /** Undecided ones, oldest first. */
+  pendings(tenant: string, filter: PendingFilter): PendingOffer[];
   /** Oldest first: a queue. */
   workItems(tenant: string, filter: WorkFilter): WorkItem[];
   notes(ref: CaseRef): NoteRow[];
+  /** Active ones, of no quarantined case; changed the longest ago first. */
+  plans(tenant: string, sender: string, limit: number): CandidatePlan[];
+  sentTasksBy(tenant: string, sender: string, taskId: string): SentTask[];
   /** By epoch. */
   transfers(ref: CaseRef): Transfer[];
   /** With their limits applied. */
@@ -89,6 +110,18 @@ export type PushQueries = Pick<
   | 'notificationCounts'
 >;
 
+/** What is asked of plans and of tasks at receivers. */
+export type CandidateQueries = Pick<
+  LedgerQueries,
+  'plan' | 'plans' | 'sentTask' | 'sentTasksOf' | 'sentTasksBy' | 'openQuestions' | 'exhaustedPlans'
+>;
+
+/** What is asked of offers that were stored undecided. */
+export type PendingQueries = Pick<
+  LedgerQueries,
+  'pending' | 'pendingOf' | 'pendings' | 'pendingOfCase' | 'freePending'
+>;
+
 export type ReadName = keyof LedgerReads;
 
 /** What a database that answers at once is asked: what the rules need, and the lists. */
@@ -97,9 +130,15 @@ export interface LedgerQueries
     Omit<LedgerReads, 'snapshot' | 'offerStanding' | 'currentEffects' | 'attention'> {
   offersOf(ref: CaseRef): OfferRow[];
   decisionsOf(ref: CaseRef): DecisionRow[];
+  pendingOfCase(ref: CaseRef): PendingOffer[];
   workOf(ref: CaseRef): WorkItem[];
   /** Effects that are `unknown`, or `started` past their limit; those that have been so the longest first. */
   unknownEffects(tenant: string, limit: number | undefined): EffectRow[];
+  sentTasksOf(ref: CaseRef): SentTask[];
+  /** Of open offers, asked and not answered; the longest first. */
+  openQuestions(tenant: string, limit: number | undefined): SentTask[];
+  /** Of cases that are still where the plan left them; the longest first. */
+  exhaustedPlans(tenant: string, limit: number | undefined): CandidatePlan[];
 }
 
 export function readsOf(ledger: LedgerQueries): LedgerReads {
@@ -110,19 +149,31 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
     offerStanding: (key, ref, kind) => ({
       incarnation: ledger.incarnation(),
       decision: ledger.decision(key),
+      pending: ledger.pending(key),
       case: ledger.case(ref),
       kind: ledger.kind(ref.tenant, kind),
     }),
     attention: (tenant, limit) =>
-      attentionOf(ledger.unknownEffects(tenant, limit), ledger.quarantines(tenant), limit),
+      attentionOf(
+        {
+          effects: ledger.unknownEffects(tenant, limit),
+          quarantines: ledger.quarantines(tenant),
+          questions: ledger.openQuestions(tenant, limit),
+          plans: ledger.exhaustedPlans(tenant, limit),
+        },
+        limit,
+      ),
     snapshot: (ref) => ({
       case: ledger.case(ref),
       offers: ledger.offersOf(ref),
       decisions: ledger.decisionsOf(ref),
+      pending: ledger.pendingOfCase(ref),
       work: ledger.workOf(ref),
       effects: currentEffects(ref),
       notes: ledger.notes(ref),
       transfers: ledger.transfers(ref),
+      plan: ledger.plan(ref),
+      sentTasks: ledger.sentTasksOf(ref),
       audit: ledger.audit(ref),
     }),
   };
@@ -130,11 +181,20 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
 
 /** Oldest first. */
 export function attentionOf(
-  effects: readonly EffectRow[],
-  quarantines: readonly Quarantine[],
+  found: {
+    readonly effects: readonly EffectRow[];
+    readonly quarantines: readonly Quarantine[];
+    readonly questions: readonly SentTask[];
+    readonly plans: readonly CandidatePlan[];
+  },
   limit: number | undefined,
 ): AttentionItem[] {
-  return [...effects.map(ofEffect), ...quarantines.map(ofQuarantine)]
+  return [
+    ...found.effects.map(ofEffect),
+    ...found.quarantines.map(ofQuarantine),
+    ...found.questions.flatMap(ofQuestion),
+    ...found.plans.map(ofPlan),
+  ]
     .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
     .slice(0, limit);
 }
@@ -147,6 +207,30 @@ function ofEffect(effect: EffectRow): AttentionItem {
 
 function ofQuarantine({ ref, at, reason, witnessed, found }: Quarantine): AttentionItem {
   return { what: 'case_quarantined', ref, since: at, data: { reason, witnessed, found } };
+}
+
+function ofQuestion({ key, ref, at, peer, question }: SentTask): AttentionItem[] {
+  if (question === null) return [];
+  const { handoffId, attempt, sender: owner } = key;
+  const data = { handoffId, attempt, owner, peer, n: question.n, question: question.text };
+  return [{ what: 'question_open', ref, since: at, data }];
+}
+
+function ofPlan({
+  ref,
+  at,
+  attempt,
+  epoch,
+  candidates,
+  reason,
+  sender: owner,
+}: CandidatePlan): AttentionItem {
+  return {
+    what: 'candidates_exhausted',
+    ref,
+    since: at,
+    data: { attempt, epoch, candidates, reason, owner },
+  };
 }
 
 /** Answers one named question. */

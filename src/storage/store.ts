@@ -35,12 +35,25 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     closeOffer: (command) => write('closeOffer', command),
     listTransfers: (ref) => read('transfers', ref),
 
+    getPlan: (ref) => read('plan', ref),
+    listPlans: (tenant, sender, limit) => read('plans', tenant, sender, limit),
+    setPlan: (command) => write('setPlan', command),
+    noteTask: (command) => write('noteTask', command),
+    answerQuestion: (command) => write('answerQuestion', command),
+    getSentTask: (key) => read('sentTask', key),
+    findSentTasks: (tenant, sender, taskId) => read('sentTasksBy', tenant, sender, taskId),
+
     findDecision: (key) => read('decision', key),
     listDecisions: (ref, sender, limit) => read('decisionsBy', ref, sender, limit),
     offerStanding: (key, ref, kind) => read('offerStanding', key, ref, kind),
     accept: (command) => write('accept', command),
     reject: (command) => write('reject', command),
     withdraw: (command) => write('withdraw', command),
+    deferOffer: (command) => write('deferOffer', command),
+    answerOffer: (command) => write('answerOffer', command),
+    getPending: (key) => read('pending', key),
+    findPending: (tenant, taskId) => read('pendingOf', tenant, taskId),
+    listPending: (tenant, filter) => read('pendings', tenant, filter),
     recordDelivery: (key, ref, principal, digest, type) =>
       write('recordDelivery', { key, ref, principal, digest, type }),
 
@@ -73,6 +86,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     isAlive: (holder) => read('alive', holder),
     claimOffers: (claim) => write('claimOffers', claim),
     claimWork: (claim) => write('claimWork', claim),
+    claimPending: (claim) => write('claimPending', claim),
     release: (holder, claimed) => write('release', { holder, ...(claimed === undefined ? {} : { claimed }) }),
 
     addPush: (command) => write('addPush', command),

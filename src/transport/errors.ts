@@ -40,6 +40,7 @@ const BY_CODE: Partial<Record<ErrorCode, Mapping>> = {
   json_invalid: [400, -32700, 'INVALID_ARGUMENT'],
   json_too_complex: [400, -32600, 'INVALID_ARGUMENT'],
   message_invalid: BAD_REQUEST,
+  answer_invalid: BAD_REQUEST,
   control_invalid: BAD_REQUEST,
   verb_unknown: BAD_REQUEST,
   duplicate_conflict: [409, -32602, 'ALREADY_EXISTS'],

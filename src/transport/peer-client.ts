@@ -2,6 +2,7 @@ import {
   AgentCard,
   Message as SdkMessage,
   Task as SdkTask,
+  type SendMessageConfiguration,
   type TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import {
@@ -47,14 +48,18 @@ export interface PeerClientOptions {
 }
 
 /** What a watch needs of the wire; each is for a task that this node made at the peer. */
-export interface TaskClient {
+export interface TaskClient extends Pick<PeerClient, 'getTask'> {
   /** @throws not_found, peer_error, peer_unreachable, outcome_unknown, unauthenticated */
-  getTask(peerUrl: string, taskId: string): Promise<Task>;
-  /** @throws the same */
   createPush(peerUrl: string, config: TaskPushNotificationConfig): Promise<void>;
   /** @throws the same */
   deletePush(peerUrl: string, taskId: string, id: string): Promise<void>;
 }
+
+const AT_ONCE: SendMessageConfiguration = {
+  acceptedOutputModes: [],
+  taskPushNotificationConfig: undefined,
+  returnImmediately: true,
+};
 
 type PeerErrorData = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -214,13 +219,14 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
     text: string,
     send: typeof fetch,
     read: (answer: unknown) => T,
+    configuration?: SendMessageConfiguration,
   ): Promise<T> {
     const message = toSdkMessage(text);
     const client = await clientFor(peerUrl, send);
     try {
       return read(
         await client.sendMessage(
-          { tenant: '', message, configuration: undefined, metadata: undefined },
+          { tenant: '', message, configuration, metadata: undefined },
           { serviceParameters: ServiceParameters.create(withA2AExtensions(EXTENSION_URI)) },
         ),
       );
@@ -239,7 +245,8 @@ export function createPeerClient({ guarded, identity, limits }: PeerClientOption
       asked(peerUrl, async (client) => void (await client.createTaskPushNotificationConfig(config))),
     deletePush: (peerUrl, taskId, id) =>
       asked(peerUrl, (client) => client.deleteTaskPushNotificationConfig({ tenant: '', taskId, id })),
-    send: (peerUrl, text) => exchange(peerUrl, text, guardedFetch, toWireTask),
+    send: (peerUrl, text, { returnImmediately = false } = {}) =>
+      exchange(peerUrl, text, guardedFetch, toWireTask, returnImmediately ? AT_ONCE : undefined),
     control: (peerUrl, request) => {
       const text = JSON.stringify(controlMessage(request));
       const read = (answer: unknown) => parseControlAnswer(toWireMessage(answer), request);

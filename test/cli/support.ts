@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main } from '../../src/cli/index.js';
+import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/refund');
 export const CASE_FILE = join(EXAMPLES, 'case.json');
@@ -151,4 +152,51 @@ export function keepToItself({ dir }: Agent): void {
     .replace('ledger: ../ledger.db', 'ledger: ledger.db')
     .replace('system_of_record: payments', 'system_of_record: payments\n    mode: separate');
   writeFileSync(file, text);
+}
+
+/** Two agents who know each other, both running, with a line to billing that can lose what crosses it; triage has CASE-7001. */
+export interface ServedPair {
+  readonly triage: Agent;
+  readonly billing: Agent;
+  readonly proxy: LossyProxy;
+  /** Runs a command for triage, as `--json`. */
+  at(...argv: string[]): Promise<Ran>;
+  /** Triage hands CASE-7001 to billing. */
+  send(): Promise<Ran>;
+  stopTriage(): Promise<Ran>;
+  startTriage(): Promise<void>;
+  /** Ends all of it, and leaves no file behind. */
+  stop(): Promise<void>;
+}
+
+/** @param mode `separate` gives each agent a ledger of its own */
+export async function servePair(mode: 'shared' | 'separate' = 'shared'): Promise<ServedPair> {
+  const folder = temporaryFolder();
+  const { triage, billing } = await initPair(folder.path);
+  if (mode === 'separate') for (const agent of [triage, billing]) keepToItself(agent);
+  let sender = await serve(triage.dir);
+  const receiver = await serve(billing.dir, '--port', '0');
+  const proxy = await lossyProxy(billing.port, () => receiver.port);
+  const at = (...argv: string[]) => run(...argv, '--dir', triage.dir, '--json');
+  await at('case', 'open', CASE_FILE);
+  return {
+    triage,
+    billing,
+    proxy,
+    at,
+    send: () =>
+      at(
+        ...['handoff', 'send', '--file', CASE_FILE, '--to', billing.url, '--contract', CONTRACT],
+        ...['--evidence', TRANSCRIPT, '--redact'],
+      ),
+    stopTriage: () => sender.stop(),
+    async startTriage() {
+      sender = await serve(triage.dir);
+    },
+    async stop() {
+      await Promise.all([sender.stop(), receiver.stop()]);
+      proxy.close();
+      folder.remove();
+    },
+  };
 }

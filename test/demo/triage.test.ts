@@ -5,30 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { TriageDemoOptions } from '../../src/demo/index.js';
 import { createTestDatabase } from '../postgres/database.js';
+import { GOOD, REFUND, run } from './support.js';
 
-/** Compiled, as it ships: the agents' processes start in half the time. `npm test` builds first. */
-const { runTriageDemo } = (await import(
-  new URL('../../dist/demo/index.js', import.meta.url).href
-)) as typeof import('../../src/demo/index.js');
 const COMMAND = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url));
-
-async function run(options: Partial<TriageDemoOptions> & { variant?: string } = {}) {
-  const chunks: string[] = [];
-  const out = (text: string) => void chunks.push(text);
-  const code = await runTriageDemo({ once: true, json: true, out, color: false, ...options });
-  return { code, json: JSON.parse(chunks.join('').trimEnd().split('\n').at(-1) ?? '') };
-}
-
-const REFUND = {
-  operation: 'refund',
-  amount: '49.00',
-  currency: 'EUR',
-  key: 'refund-pay_B',
-  epoch: 4,
-  state: 'done',
-};
 
 describe('holdfast demo triage', () => {
   it('[R-028][R-029][R-030][R-031][R-032][R-054][R-056][R-058][R-061][R-063][R-075][R-080][R-153][R-165][R-166][R-168] hands the case over, refuses the late note, refunds once', async () => {
@@ -36,6 +16,7 @@ describe('holdfast demo triage', () => {
 
     expect(json).toMatchObject({
       scenario: 'triage',
+      mode: 'shared',
       variant: null,
       ok: true,
       problems: [],
@@ -64,6 +45,7 @@ describe('holdfast demo triage', () => {
   it.each([
     ['V1', '[R-064][R-103][R-105] keeps the case with triage'],
     ['V1b', '[R-064][R-082] judges the corrected attempt for itself'],
+    ['V1c', '[R-062][R-098] gives the case to a person instead'],
     ['V2', '[R-083][R-086] answers the same bytes with the same receipt'],
     ['V3', '[R-088][R-189][R-190] takes up its intent again, however often the sender dies'],
     ['V4', '[R-088][R-189][R-190] loses nothing when the receiver dies around its commit'],
@@ -78,7 +60,7 @@ describe('holdfast demo triage', () => {
   ])('variant %s %s', async (variant) => {
     const { code, json } = await run({ variant: variant.toLowerCase() });
 
-    expect(json).toMatchObject({ variant, problems: [], ok: true, leaks: 0, audit: { verified: true } });
+    expect(json).toMatchObject({ variant, mode: 'shared', ...GOOD });
     expect(code).toBe(0);
   });
 
@@ -88,7 +70,7 @@ describe('holdfast demo triage', () => {
       // Twice: what the first run left is not in the way of the second.
       for (let runs = 0; runs < 2; runs += 1) {
         const { code, json } = await run({ db: database.url, ...(variant === undefined ? {} : { variant }) });
-        expect(json).toMatchObject({ problems: [], ok: true, leaks: 0, audit: { verified: true } });
+        expect(json).toMatchObject(GOOD);
         expect(code).toBe(0);
       }
     } finally {
@@ -152,11 +134,11 @@ describe('holdfast demo triage', () => {
   it('says which variants there are, and starts nothing for another', async () => {
     await expect(run({ variant: 'V99' })).rejects.toMatchObject({
       code: 'usage',
-      message: expect.stringContaining('V1, V1b, V2, V3, V4, V5, V6, V7, V8, V9, V12, V14, V15'),
+      message: expect.stringContaining('V1, V1b, V1c, V2, V3, V4, V5, V6, V7, V8, V9, V12, V14, V15'),
     });
   });
 
-  it('fails where what happened is not what was written down', async () => {
+  it('[R-188] fails where what happened is not what was written down', async () => {
     const { code, json } = await run({ variant: 'V1', expected: { epoch: 4, owner: 'billing' } });
 
     expect(json).toMatchObject({

@@ -70,6 +70,7 @@ describe('an offer to a receiver with a ledger of its own', () => {
     });
     const client: PeerClient = {
       card: async () => ({}),
+      getTask: () => Promise.reject(new HoldfastError('not_found')),
       send: () => {
         asked.push('send');
         return onSend();

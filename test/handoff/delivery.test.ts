@@ -40,6 +40,7 @@ async function deliveries(send: (close: () => Promise<void>, to: string) => Prom
     keys: { keysOf: async () => [] },
     client: {
       card: async () => ({}),
+      getTask: () => Promise.reject(new HoldfastError('not_found')),
       send: wire,
       control: () => Promise.reject(new HoldfastError('peer_unreachable')),
     },

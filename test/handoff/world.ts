@@ -193,6 +193,7 @@ export async function createWorld(
       const deliver = () => receiver.receive(message, principalOf(TRIAGE));
       return wire.onSend ? wire.onSend(message, deliver) : deliver();
     },
+    getTask: () => Promise.reject(new HoldfastError('not_found')),
     async control(_url, request) {
       return parseControlAnswer(await control.answer(controlMessage(request), principalOf(TRIAGE)), request);
     },
@@ -228,6 +229,8 @@ export async function createWorld(
     evidence: { store: stores.triage, secret, urlTtlMs: 86_400_000 },
     limits: DEFAULT_LIMITS,
     clock,
+    logger: silentLogger,
+    escalate: () => Promise.reject(new HoldfastError('usage')),
     contract: (id) => (id === contract.id ? contract : null),
     reader: () => null,
   });

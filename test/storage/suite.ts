@@ -1,9 +1,11 @@
+import { candidateSuite } from './suite/candidates.js';
 import { caseSuite } from './suite/cases.js';
 import { claimSuite } from './suite/claims.js';
 import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
 import { offerSuite } from './suite/offers.js';
+import { pendingSuite } from './suite/pending.js';
 import { peopleSuite } from './suite/people.js';
 import { proofSuite } from './suite/proofs.js';
 import { pushSuite } from './suite/push.js';
@@ -26,10 +28,12 @@ export function ledgerSuite(open: OpenLedger): void {
   claimSuite(open);
   pushSuite(open);
   watchSuite(open);
+  candidateSuite(open);
   quarantineSuite(open);
   separateSuite(open);
   proofSuite(open);
   peopleSuite(open);
   recoverySuite(open);
   revocationSuite(open);
+  pendingSuite(open);
 }

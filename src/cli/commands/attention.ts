@@ -96,6 +96,14 @@ async function resolve(
     const effect = await holdfast.resolveEffect({ ref, key: data.key, ...found });
     return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
   }
+  if (what !== 'case_quarantined') {
+    const how =
+      what === 'question_open' ? 'answering or voiding the offer' : 'offering or giving the case to somebody';
+    throw new HoldfastError(
+      'usage',
+      `That is settled by ${how}; \`holdfast attention show ${ref.caseId}\` shows the commands.`,
+    );
+  }
   if (state !== undefined || outcome !== undefined)
     throw misplaced('--state and --outcome', 'an unknown effect');
   const row = await holdfast.recoverCase({

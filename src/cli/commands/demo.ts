@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { HoldfastError } from '../../core/index.js';
 import { listVariants, runTriageDemo } from '../../demo/index.js';
 import { isPostgresUrl } from '../../node/index.js';
@@ -9,6 +9,8 @@ interface TriageOptions extends CommonOptions {
   variant?: string;
   once?: boolean;
   db?: string;
+  dbBilling?: string;
+  mode: 'shared' | 'separate';
 }
 
 export function addDemo(program: Command, session: Session): void {
@@ -26,25 +28,34 @@ export function addDemo(program: Command, session: Session): void {
       'demo triage',
       'demo triage --once --json',
       'demo triage --variant v2 --once',
+      'demo triage --mode separate --once',
       'demo triage --db postgres://user@host/name',
+      'demo triage --mode separate --db postgres://user@host/triage --db-billing postgres://user@host/billing',
     ],
     { dir: false },
   )
     .addHelpText('after', `\n${variants()}`)
     .option('--variant <name>', 'inject a fault; one of those listed below')
-    .option('--db <url>', 'keep the ledger in this PostgreSQL database; what the demo wrote stays there')
+    .addOption(
+      new Option('--mode <mode>', 'whether both agents use one ledger, or each has its own')
+        .choices(['shared', 'separate'])
+        .default('shared'),
+    )
+    .option(
+      '--db <url>',
+      "keep the ledger, with --mode separate triage's, in this PostgreSQL database; what the demo wrote stays there",
+    )
+    .option('--db-billing <url>', "the same for billing's ledger; only with --mode separate")
     .option('--once', 'end when the timeline does, instead of staying up')
     .action((options: TriageOptions) =>
       session.finish(options, async () => {
-        if (options.db !== undefined && !isPostgresUrl(options.db)) {
-          throw new HoldfastError(
-            'usage',
-            '--db of the demo is the URL of a PostgreSQL database, such as postgres://user@host/name; without it the demo makes a file.',
-          );
-        }
+        checkDatabase('--db', options.db);
+        checkDatabase('--db-billing', options.dbBilling);
         session.exit = await runTriageDemo({
           ...(options.variant === undefined ? {} : { variant: options.variant }),
           ...(options.db === undefined ? {} : { db: options.db }),
+          ...(options.dbBilling === undefined ? {} : { dbBilling: options.dbBilling }),
+          mode: options.mode,
           once: options.once === true,
           json: options.json === true,
           out: session.io.out,
@@ -53,6 +64,15 @@ export function addDemo(program: Command, session: Session): void {
         return null;
       }),
     );
+}
+
+/** @throws usage */
+function checkDatabase(option: string, url: string | undefined): void {
+  if (url === undefined || isPostgresUrl(url)) return;
+  throw new HoldfastError(
+    'usage',
+    `${option} of the demo is the URL of a PostgreSQL database, such as postgres://user@host/name; without it the demo makes a file.`,
+  );
 }
 
 function variants(): string {

@@ -1,23 +1,33 @@
 import type { Command } from 'commander';
 import { HoldfastError, normalizeAgentUrl } from '../../core/index.js';
 import type { HandOffResult } from '../../handoff/index.js';
-import type { OfferRow } from '../../ledger/index.js';
+import type { OfferRow, SentTask } from '../../ledger/index.js';
 import { type Holdfast, parseDuration } from '../../node/index.js';
 import { findCase, ROOT_OPTION } from '../cases.js';
 import { PRIVACY_OPTIONS, parseArtifact, readEvidenceFile, storeEvidenceFile } from '../evidence.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
 import { readCaseFile } from '../files.js';
-import { describeOffer, reportOf, tooLate, withoutMessage } from '../handoff-report.js';
+import {
+  describeOffer,
+  openQuestion,
+  reportOf,
+  shortState,
+  tooLate,
+  withoutMessage,
+} from '../handoff-report.js';
 import { findOffer } from '../offers.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { addAnswer } from './handoff-answer.js';
 import { addQuery } from './handoff-query.js';
 import { asEscalation, nowOwned } from './people.js';
 
 interface SendOptions extends CommonOptions {
   file?: string;
   case?: string;
-  to: string;
+  to: string[];
+  escalateTo?: string;
+  queued?: boolean;
   contract: string;
   evidence?: string[];
   artifact?: string[];
@@ -44,13 +54,22 @@ export function addHandoff(program: Command, session: Session): void {
   );
   addSend(commands, session);
   addQuery(commands, session);
+  addAnswer(commands, session);
 
   offerLeaf(
     commands,
     'show',
     'show an offer: where it stands, why it was rejected, and what was kept back',
     session,
-    async ({ ledger }, offer) => describeOffer(offer, await ledger.findDecision(offer.key)),
+    async ({ ledger }, offer) => {
+      const plan = await ledger.getPlan(offer.ref);
+      const isOf = plan?.sender === offer.key.sender && plan.epoch === offer.epoch;
+      return describeOffer(offer, {
+        decision: await ledger.findDecision(offer.key),
+        task: await ledger.getSentTask(offer.key),
+        plan: isOf ? plan : null,
+      });
+    },
   );
   offerLeaf(
     commands,
@@ -102,11 +121,14 @@ export function addHandoff(program: Command, session: Session): void {
         const sent = await ledger.listOffers(config.tenant, { ...filter, from: url });
         const received = await ledger.listOffers(config.tenant, { ...filter, to: url });
         const offers = [...sent, ...received].sort((a, b) => (a.intendedAt < b.intendedAt ? 1 : -1));
+        const tasks = await Promise.all(
+          offers.map(({ key, state }) => (UNDECIDED.includes(state) ? ledger.getSentTask(key) : null)),
+        );
         return {
-          json: { offers: offers.map(withoutMessage) },
+          json: { offers: offers.map((offer, n) => ({ ...withoutMessage(offer), task: tasks[n] ?? null })) },
           text: printTable(
-            ['HANDOFF', 'ATTEMPT', 'FROM', 'TO', 'CONTRACT', 'STATE', 'CODE'],
-            offers.map(({ key, toAgent, contract, state, code }) => [
+            ['HANDOFF', 'ATTEMPT', 'FROM', 'TO', 'CONTRACT', 'STATE', 'CODE', 'TASK'],
+            offers.map(({ key, toAgent, contract, state, code }, n) => [
               key.handoffId,
               String(key.attempt),
               key.sender,
@@ -114,6 +136,7 @@ export function addHandoff(program: Command, session: Session): void {
               contract,
               state,
               code ?? '',
+              waitsFor(tasks[n] ?? null),
             ]),
           ),
         };
@@ -124,13 +147,23 @@ export function addHandoff(program: Command, session: Session): void {
 function addSend(commands: Command, session: Session): void {
   leaf(commands, 'send', 'offer a case to another agent and wait for its decision', [
     'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --evidence transcript.txt --redact --dir triage',
+    'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --queued --accept-within 24h --dir triage',
+    'handoff send --file case.json --to http://127.0.0.1:4200 --to http://127.0.0.1:4300 --escalate-to ann --contract refund-dispute/1 --dir triage',
     'handoff send --case CASE-7001 --to http://127.0.0.1:4200 --contract refund-review/1 --dir triage',
   ])
     .option(
       '--file <case.json>',
       'the case file; the contract decides what of it leaves, and a thin one goes without',
     )
-    .requiredOption('--to <url>', 'the agent that is to own the case')
+    .requiredOption(
+      '--to <url...>',
+      'the agent that is to own the case; of several, each is asked once the offer before is closed',
+    )
+    .option('--escalate-to <person>', 'who gets the case where no agent takes it, such as ann.meyer')
+    .option(
+      '--queued',
+      'return as soon as the receiver has the offer; a running node of this agent sees it to its end',
+    )
     .requiredOption('--contract <id>', 'the contract, name/version')
     .option('--case <id>', 'the case (default: the one in the file)')
     .option('--evidence <file...>', 'files that the receiver is to fetch')
@@ -158,10 +191,10 @@ function addSend(commands: Command, session: Session): void {
         );
         const stored = (options.artifact ?? []).map((text) => parseArtifact('--artifact', text));
         const within = parseAcceptWithin(options.acceptWithin);
-        const to = normalizeAgentUrl(options.to);
+        const to = options.to.map((url) => normalizeAgentUrl(url));
         const ref = await findCase(holdfast, caseId, options.root);
         // Everything that can be found wrong is looked for before the first thing is stored.
-        await holdfast.checkPeer(to, options.contract);
+        if (to[0] !== undefined) await holdfast.checkPeer(to[0], options.contract);
         if (files.length + stored.length > 0) await holdfast.checkServing();
         const evidence = [...stored];
         for (const file of files) {
@@ -175,11 +208,24 @@ function addSend(commands: Command, session: Session): void {
           to,
           contract: options.contract,
           evidence,
+          ...(options.escalateTo === undefined ? {} : { escalateTo: options.escalateTo }),
+          ...(options.queued ? { waiting: 'queued' as const } : {}),
           ...(within === undefined ? {} : { acceptWithinMs: within }),
         });
-        return reportOf(result);
+        const report = reportOf(result);
+        // Queued, and the receiver has it: that is what was asked for.
+        const isQueued = options.queued === true && result.state === 'open' && result.problem === null;
+        return isQueued ? { ...report, exit: EXIT.ok } : report;
       }),
     );
+}
+
+const UNDECIDED: readonly OfferRow['state'][] = ['intended', 'offered', 'in_doubt'];
+
+/** What the receiver has said of an open offer, and what it asks. */
+function waitsFor(task: SentTask | null): string {
+  const asked = openQuestion(task);
+  return asked === null ? (shortState(task) ?? '') : `asks: ${asked.text.slice(0, 80)}`;
 }
 
 function voidedExit(state: HandOffResult['state']): ExitCode {

@@ -41,7 +41,7 @@ export async function receiverCrashes(stage: Stage): Promise<void> {
   await world.restart('billing', 'R3.after_commit=kill9');
   await world.billing.died();
   await stage.witness('before the answer', '5', 'billing dies again: it has accepted, and told nobody');
-  const { decisions } = await stage.snapshot();
+  const { decisions } = await stage.received();
   await stage.say('', `the ledger is asked: ${decisions[0]?.verdict} at epoch ${decisions[0]?.epochAfter}`);
   await world.restart('billing');
   await handedOver;
@@ -50,11 +50,11 @@ export async function receiverCrashes(stage: Stage): Promise<void> {
   await stage.workSettled();
 }
 
-/** Resolves when a POST to billing has come to this moment, was held for `act`, and was dropped where it stood. */
+/** Resolves when an offer to billing has come to this moment, was held for `act`, and was dropped where it stood. */
 function moment(stage: Stage, at: Moment, act: () => Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
-    stage.world.proxy('billing').onMoment = async (reached, method) => {
-      if (reached !== at || method !== 'POST') return;
+    stage.world.proxy('billing').onMoment = async (reached, { isOffer }) => {
+      if (reached !== at || !isOffer) return;
       stage.world.proxy('billing').onMoment = null;
       await act().then(resolve, reject);
       throw new Error('lost on its way');

@@ -57,9 +57,16 @@ export async function badStanding(stage: Stage): Promise<void> {
 export async function badEpoch(stage: Stage): Promise<void> {
   const send = async (of: string, options: Parameters<typeof draftEnvelope>[1]) =>
     stage.sendRaw(of, messageOf(await draftEnvelope(stage, options)));
+  const apart = stage.world.mode === 'separate';
+  if (apart) {
+    await stage.handOff(await stage.prepare());
+    await stage.say('', "first contact: billing's ledger had never heard of CASE-7001, and triage opened it");
+    await stage.workSettled();
+  }
   await send('a stale epoch', { attempt: 1, epoch: 2 });
   await send('a future epoch', { attempt: 1, epoch: 9 });
-  await send('an unknown case', { attempt: 1, caseId: UNKNOWN_CASE_ID });
+  const unknown = apart ? 'an unknown case of another root' : 'an unknown case';
+  await send(unknown, { attempt: 1, caseId: UNKNOWN_CASE_ID });
 }
 
 /** V15: evidence URLs that lead where a node does not connect. Billing's process can dial nothing but its configured peers. */

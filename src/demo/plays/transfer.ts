@@ -1,6 +1,6 @@
 import { EVIDENCE_PATH } from '../../protocol/index.js';
 import { IMPORTED_EPOCH } from '../fixture.js';
-import type { Moment, RecordingProxy } from '../proxy.js';
+import type { Crossing, Moment, RecordingProxy } from '../proxy.js';
 import type { Stage } from '../stage.js';
 
 /** Scenario B1, steps 1 to 9. */
@@ -21,7 +21,7 @@ export async function transfer(stage: Stage): Promise<void> {
     'triage verifies the receipt and lets go; a customer now gets a pointer to billing only',
   );
   await stage.expectRefusal(() => world.triage.call('retryNote', { ref: world.ref, epoch: IMPORTED_EPOCH }));
-  const [late] = stage.refused;
+  const late = stage.refused.at(-1);
   await stage.say(
     '8',
     `a retry job of triage's writes a note at epoch ${IMPORTED_EPOCH}: the ledger refuses it (${late?.code}, ` +
@@ -34,10 +34,10 @@ export async function transfer(stage: Stage): Promise<void> {
 /** Holds the messages of one handover at the moments at which a wrong owner would show. */
 function watch(stage: Stage): void {
   const { world } = stage;
-  const onOffer = async (moment: Moment, method: string): Promise<void> => {
-    if (method !== 'POST') return;
+  const onOffer = async (moment: Moment, { isOffer }: Crossing): Promise<void> => {
+    if (!isOffer) return;
     if (moment === 'request') {
-      const { offers } = await stage.snapshot();
+      const { offers } = await stage.sent();
       const withheld = offers[0]?.withheld.map(({ path }) => path).join(', ');
       await stage.say('1', 'triage has stored its intent and the exact bytes of the offer');
       await stage.say(
@@ -49,6 +49,7 @@ function watch(stage: Stage): void {
         '3',
         'the offer is on its way; billing has not seen it, triage is the owner',
       );
+      if (world.mode === 'separate') await refundTooEarly(stage);
     } else {
       await stage.witness(
         'answer on its way',
@@ -57,7 +58,7 @@ function watch(stage: Stage): void {
       );
     }
   };
-  const onEvidence = async (moment: Moment, method: string, path: string): Promise<void> => {
+  const onEvidence = async (moment: Moment, { method, path }: Crossing): Promise<void> => {
     if (method === 'GET' && moment === 'request' && path.startsWith(`${EVIDENCE_PATH}/`)) {
       await stage.witness(
         'evidence fetched',
@@ -68,6 +69,16 @@ function watch(stage: Stage): void {
   };
   world.proxy('billing').onMoment = onOffer;
   world.proxy('triage').onMoment = onEvidence;
+}
+
+/** Whoever cannot know whether billing has accepted must not act. */
+async function refundTooEarly(stage: Stage): Promise<void> {
+  const { triage, ref } = stage.world;
+  await stage.expectRefusal(
+    () => triage.call('hastyRefund', { ref, epoch: IMPORTED_EPOCH }),
+    'a refund by triage',
+  );
+  await stage.say('', 'triage tries to refund by itself: its ledger refuses while the offer is open');
 }
 
 function unwatch({ world }: Stage): void {

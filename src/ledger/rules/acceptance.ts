@@ -8,9 +8,9 @@ import { attemptOf, boundsOf } from './facts.js';
 import { inherit } from './inherit.js';
 import { closedBy, isOpen, offerRow } from './offers.js';
 import { judgeOwnership } from './ownership.js';
+import { concluded } from './pending.js';
 import { narrow } from './policy.js';
 import type { Change, LedgerView, Rule, Ruling, StoredOffer } from './ruling.js';
-import { taskOf } from './tasks.js';
 import { guardOf, sameKey } from './transfers.js';
 
 export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
@@ -54,7 +54,8 @@ function acceptance(
   arrival: Arrival,
   offer: OfferRow | null,
 ): Ruling<AcceptResult> {
-  const { key, ref, toAgent, contract, principal, digest, task } = command;
+  const { key, ref, toAgent, contract, principal, digest, decidedBy } = command;
+  const task = concluded(view, key, command.task, principal);
   // Only a case of a separate kind has come from another ledger, whatever the command brings.
   const separate = arrival.kind?.mode === 'separate' ? command.separate : undefined;
   const at = toUtc(view.now);
@@ -76,7 +77,7 @@ function acceptance(
     code: null,
     digest,
     answer: command.answer,
-    taskId: task.id,
+    taskId: task.taskId,
     epochBefore,
     epochAfter,
     decidedAt: at,
@@ -102,8 +103,8 @@ function acceptance(
   const changes: Change[] = [
     ...arrival.changes,
     { do: 'move_case', guard, to },
-    { do: 'add_task', row: taskOf(task, key, principal) },
     { do: 'add_decision', row: decision },
+    ...task.changes,
     ...closedBy(offer, { state: 'accepted', code: null, closedAt: at }),
     ...superseded.map(
       (item): Change => ({ do: 'supersede_work', row: { ...item, state: 'superseded', settledAt: at } }),
@@ -124,12 +125,13 @@ function acceptance(
       toAgent,
       contract,
       workId: work.id,
-      taskId: task.id,
+      taskId: task.taskId,
       tokenId: principal.tokenId,
       answer: sha256Hex(command.answer),
       bounds: boundsOf(to),
       superseded: superseded.map((item) => item.id),
       loggable: command.loggable,
+      ...(decidedBy === undefined ? {} : { decidedBy }),
       ...(separate === undefined ? {} : { receiptDigest: sha256Hex(separate.receipt) }),
     },
   };

@@ -5,8 +5,8 @@ import { alreadyDecided, checkKey } from './deliveries.js';
 import { atEpoch, attemptOf, loggableData } from './facts.js';
 import { isAcross } from './kinds.js';
 import { closedBy, isOpen, offerRow } from './offers.js';
+import { canceled, concluded } from './pending.js';
 import type { Rule } from './ruling.js';
-import { taskOf } from './tasks.js';
 
 /*
  * A decision is one row under the acceptance key (tenant, root, authenticated sender, handoff id, attempt), and absorbing.
@@ -20,7 +20,8 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
   checkKey(command);
   const before = alreadyDecided(view, command);
   if (before !== null) return before;
-  const { key, ref, digest, code, principal, task } = command;
+  const { key, ref, digest, code, principal, decidedBy } = command;
+  const task = concluded(view, key, command.task, principal);
   const at = toUtc(view.now);
   const epoch = view.case(ref)?.epoch ?? null;
   const decision: DecisionRow = {
@@ -30,7 +31,7 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
     code,
     digest,
     answer: command.answer,
-    taskId: task.id,
+    taskId: task.taskId,
     epochBefore: epoch,
     epochAfter: epoch,
     decidedAt: at,
@@ -39,8 +40,8 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
   const open = offer !== null && isOpen(offer) ? offerRow(offer) : null;
   return {
     changes: [
-      { do: 'add_task', row: taskOf(task, key, principal) },
       { do: 'add_decision', row: decision },
+      ...task.changes,
       ...closedBy(open, { state: 'rejected', code, closedAt: at }),
     ],
     audit: {
@@ -54,10 +55,11 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
           rule: code,
           digest,
           data: {
-            taskId: task.id,
+            taskId: task.taskId,
             tokenId: principal.tokenId,
             answer: sha256Hex(command.answer),
             particulars: loggableData(command.data),
+            ...(decidedBy === undefined ? {} : { decidedBy }),
           },
         },
       ],
@@ -83,6 +85,7 @@ export const withdraw: Rule<WithdrawCommand, Exclude<DecideResult, { outcome: 'c
   }
   const at = toUtc(view.now);
   const epoch = view.case(ref)?.epoch ?? null;
+  const task = canceled(view, key, answer);
   const decision: DecisionRow = {
     key,
     caseId: ref.caseId,
@@ -90,7 +93,7 @@ export const withdraw: Rule<WithdrawCommand, Exclude<DecideResult, { outcome: 'c
     code: 'withdrawn',
     digest: null,
     answer,
-    taskId: null,
+    taskId: task.taskId,
     epochBefore: epoch,
     epochAfter: epoch,
     decidedAt: at,
@@ -98,6 +101,7 @@ export const withdraw: Rule<WithdrawCommand, Exclude<DecideResult, { outcome: 'c
   return {
     changes: [
       { do: 'add_decision', row: decision },
+      ...task.changes,
       ...closedBy(offer === null ? null : offerRow(offer), {
         state: 'withdrawn',
         code: null,
@@ -113,7 +117,11 @@ export const withdraw: Rule<WithdrawCommand, Exclude<DecideResult, { outcome: 'c
           ...attemptOf(key),
           ...(epoch === null ? {} : atEpoch(epoch)),
           rule: 'withdrawn',
-          data: { tokenId: principal.tokenId, answer: sha256Hex(answer) },
+          data: {
+            tokenId: principal.tokenId,
+            answer: sha256Hex(answer),
+            ...(task.taskId === null ? {} : { taskId: task.taskId }),
+          },
         },
       ],
     },

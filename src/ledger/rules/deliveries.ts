@@ -45,6 +45,8 @@ export function alreadyDecided(
         }
       : conflict(delivery, ref);
   }
+  const pending = view.pending(key);
+  if (pending !== null && pending.digest !== digest) return conflict(delivery, pending.ref);
   const offer = view.offer(key);
   return offer !== null && offer.digest !== digest ? conflict(delivery, offer.ref) : null;
 }

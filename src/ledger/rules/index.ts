@@ -1,5 +1,6 @@
 import type { AcceptanceKey } from '../../core/index.js';
 import { accept } from './acceptance.js';
+import { setPlan } from './candidates.js';
 import { addNote, closeCase, openCase } from './cases.js';
 import { claimOffers, claimWork, heartbeat, release } from './claims.js';
 import { closeOffer, markInDoubt, releaseOffer } from './closing.js';
@@ -8,6 +9,7 @@ import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
+import { answerOffer, claimPending, deferOffer } from './pending.js';
 import { changeOwner } from './people.js';
 import {
   addPush,
@@ -21,6 +23,7 @@ import { onAttempt, onCase, quarantine } from './quarantine.js';
 import { recoverCase } from './recovery.js';
 import { recordRevocation } from './revocation.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
+import { answerQuestion, noteTask } from './sent-tasks.js';
 import { createTask, saveTask } from './tasks.js';
 import { addWatch, hear, pruneWatches, removeWatch } from './watch.js';
 import { settleWork } from './work.js';
@@ -45,6 +48,8 @@ const rules = {
   accept: onCase(onAttempt(accept, byKey)),
   reject: onCase(onAttempt(reject, byKey)),
   withdraw: onCase(onAttempt(withdraw, byKey)),
+  deferOffer: onCase(onAttempt(deferOffer, byKey)),
+  answerOffer: onCase(onAttempt(answerOffer, byKey)),
   recordDelivery: onCase(onAttempt(recordDelivery, byKey)),
   startEffect: onCase(startEffect),
   settleEffect: onCase(settleEffect),
@@ -54,6 +59,7 @@ const rules = {
   heartbeat,
   claimOffers,
   claimWork,
+  claimPending,
   release,
   quarantine,
   addPush,
@@ -67,6 +73,9 @@ const rules = {
   pruneWatches,
   hear,
   recoverCase,
+  setPlan: onCase(setPlan),
+  noteTask: onAttempt(noteTask, byKey),
+  answerQuestion: onAttempt(answerQuestion, byKey),
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

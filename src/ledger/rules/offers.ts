@@ -6,11 +6,13 @@ import type {
   VoidOfferCommand,
 } from '../commands.js';
 import type { OfferRow, OfferState } from '../model.js';
+import { planData, stepped } from './candidates.js';
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
 import { isAcross, isSeparate } from './kinds.js';
 import { notOwner } from './ownership.js';
+import { canceled } from './pending.js';
 import type { Change, LedgerView, Rule, Ruling, StoredEffect, StoredOffer } from './ruling.js';
 import { tombstoneOf } from './tombstone.js';
 
@@ -89,6 +91,8 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
   if (attempt !== last + 1) {
     return refuse({ write, ref, writer, code: 'offer_decided', data: { presented: attempt, current: last } });
   }
+  const plan = command.plan === undefined ? null : stepped(view, command, attempt, command.plan);
+  if (plan === 'plan_ended') return refuse({ write, ref, writer, code: plan, data: { attempt } });
   const key: AcceptanceKey = { ...handoff, handoffId, attempt };
   const row: StoredOffer = {
     key,
@@ -115,6 +119,7 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
     changes: [
       { do: 'add_offer', guard: standing.guard, row },
       ...(holder !== undefined && view.alive(holder) ? [claimOf(key, holder)] : []),
+      ...(plan === null ? [] : [{ do: 'set_plan', row: plan } as const]),
     ],
     audit: {
       ref,
@@ -126,7 +131,10 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
           ...atEpoch(epoch),
           rule: 'H4',
           digest: command.digest,
-          data: { toAgent, contract, skill, acceptBy, withheld, loggable },
+          data: {
+            ...{ toAgent, contract, skill, acceptBy, withheld, loggable },
+            ...(plan === null ? {} : { plan: planData(plan) }),
+          },
         },
       ],
     },
@@ -202,10 +210,12 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
   if (row.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, ...notOwner(row) });
   const closedAt = toUtc(view.now);
   const state = command.expired && view.now.getTime() > Date.parse(offer.acceptBy) ? 'expired' : 'withdrawn';
-  const decision = tombstoneOf(offer, command.answer, closedAt);
+  const task = canceled(view, key, command.answer);
+  const decision = tombstoneOf(offer, command.answer, task.taskId, closedAt);
   return {
     changes: [
       { do: 'add_decision', row: decision },
+      ...task.changes,
       { do: 'set_offer', from: offer.state, row: { ...offerRow(offer), state, closedAt } },
     ],
     audit: {
@@ -218,7 +228,12 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
           ...atEpoch(epoch),
           rule: 'H4',
           digest: offer.digest,
-          data: { state, reason: loggableId(command.reason), answer: sha256Hex(command.answer) },
+          data: {
+            state,
+            reason: loggableId(command.reason),
+            answer: sha256Hex(command.answer),
+            ...(task.taskId === null ? {} : { taskId: task.taskId }),
+          },
         },
       ],
     },

@@ -6,6 +6,7 @@ import { atEpoch, attemptOf, refuse } from './facts.js';
 import { isSeparate } from './kinds.js';
 import { offerRow } from './offers.js';
 import { judgeOwnership, notOwner } from './ownership.js';
+import { canceled } from './pending.js';
 import { reasonOf } from './resolution.js';
 import type { Change, LedgerView, Rule, StoredOffer } from './ruling.js';
 import { tombstoneOf } from './tombstone.js';
@@ -104,7 +105,7 @@ export function cleared(
   const open = view.openOffer(ref);
   const answer = answerTo(open, voids);
   const at = toUtc(view.now);
-  const voided = open === null ? null : voidWith(open, { actor, answer, at });
+  const voided = open === null ? null : voidWith(view, open, { actor, answer, at });
   const work = view.openWork(ref);
   return {
     changes: [
@@ -131,13 +132,16 @@ function answerTo(open: StoredOffer | null, voids: ChangeOwnerCommand['voids']):
 
 /** As `voidOffer` does it, but by one who need not be its sender. */
 function voidWith(
+  view: LedgerView,
   open: StoredOffer,
   { actor, answer, at }: { actor: string; answer: string; at: string },
 ): { readonly changes: readonly Change[]; readonly fact: AuditFact } {
   const { key, epoch, digest, state } = open;
+  const task = canceled(view, key, answer);
   return {
     changes: [
-      { do: 'add_decision', row: tombstoneOf(open, answer, at) },
+      { do: 'add_decision', row: tombstoneOf(open, answer, task.taskId, at) },
+      ...task.changes,
       { do: 'set_offer', from: state, row: { ...offerRow(open), state: 'withdrawn', closedAt: at } },
     ],
     fact: {
@@ -152,6 +156,7 @@ function voidWith(
         state: 'withdrawn',
         reason: 'owner_changed',
         answer: sha256Hex(answer),
+        ...(task.taskId === null ? {} : { taskId: task.taskId }),
       },
     },
   };

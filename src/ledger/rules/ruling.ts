@@ -1,4 +1,5 @@
 import type { AcceptanceKey, CaseRef, HoldfastError } from '../../core/index.js';
+import type { CandidatePlan, SentTask } from '../candidates.js';
 import type { Claim } from '../commands.js';
 import type {
   AuditFact,
@@ -13,6 +14,7 @@ import type {
   Transfer,
   WorkItem,
 } from '../model.js';
+import type { PendingClaim, PendingOffer } from '../pending.js';
 import type { DeadFilter, Notification, PushClaim, PushConfig } from '../push.js';
 import type { TaskWatch } from '../watch.js';
 
@@ -41,12 +43,16 @@ export interface LedgerView {
   openWork(ref: CaseRef): readonly WorkItem[];
   work(tenant: string, id: string): WorkItem | null;
   task(tenant: string, id: string): TaskRow | null;
+  plan(ref: CaseRef): CandidatePlan | null;
+  sentTask(key: AcceptanceKey): SentTask | null;
   quarantined(ref: CaseRef): boolean;
   /** Whether the process has a lease that has not run out. */
   alive(holder: string): boolean;
   /** What can be claimed: unfinished, of no quarantined case, and claimed by no living process. Oldest first. */
   freeOffers(claim: OfferClaim): readonly StoredOffer[];
   freeWork(claim: WorkClaim): readonly WorkItem[];
+  pending(key: AcceptanceKey): PendingOffer | null;
+  freePending(claim: PendingClaim): readonly PendingOffer[];
   /** Of one task. */
   pushes(tenant: string, taskId: string): readonly PushConfig[];
   push(tenant: string, pushId: string): PushConfig | null;
@@ -102,12 +108,20 @@ export type Change =
   | { readonly do: 'add_task'; readonly row: TaskRow }
   /** `row.version` is the new one; the stored one must be one below. */
   | { readonly do: 'save_task'; readonly row: TaskRow }
+  /** The same for the task of an offer. */
+  | { readonly do: 'save_offer_task'; readonly row: TaskRow }
+  | { readonly do: 'add_pending'; readonly row: PendingOffer }
+  /** `row.rev` is the new one; the stored one must be one below. */
+  | { readonly do: 'set_pending'; readonly row: PendingOffer }
   /** Leases that ran out before `now` go first, and their claims with them. */
   | { readonly do: 'keep_lease'; readonly holder: string; readonly until: string; readonly now: string }
   | { readonly do: 'end_lease'; readonly holder: string }
   | { readonly do: 'claim'; readonly row: ClaimRow }
   /** Only where it is this holder's. */
   | { readonly do: 'unclaim'; readonly row: ClaimRow }
+  /** The one of the case, in the place of the one before. */
+  | { readonly do: 'set_plan'; readonly row: CandidatePlan }
+  | { readonly do: 'set_sent_task'; readonly row: SentTask }
   | { readonly do: 'quarantine'; readonly row: Quarantine }
   | { readonly do: 'add_push'; readonly row: PushConfig }
   /** `row.rev` is the new one; the stored one must be one below. */

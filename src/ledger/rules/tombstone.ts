@@ -1,7 +1,12 @@
 import type { DecisionRow, OfferRow } from '../model.js';
 
 /** The decision that a void inserts: it answers any bytes that still arrive under the key. */
-export function tombstoneOf({ key, ref, epoch }: OfferRow, answer: string, at: string): DecisionRow {
+export function tombstoneOf(
+  { key, ref, epoch }: OfferRow,
+  answer: string,
+  taskId: string | null,
+  at: string,
+): DecisionRow {
   return {
     key,
     caseId: ref.caseId,
@@ -9,7 +14,7 @@ export function tombstoneOf({ key, ref, epoch }: OfferRow, answer: string, at: s
     code: 'withdrawn',
     digest: null,
     answer,
-    taskId: null,
+    taskId,
     epochBefore: epoch,
     epochAfter: epoch,
     decidedAt: at,

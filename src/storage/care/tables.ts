@@ -75,6 +75,13 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
     columns: ['tenant', 'id', 'peer', 'context_id', 'state', 'version', 'status_at', 'task', 'handoff_id'],
   },
   {
+    name: 'pending',
+    columns: [
+      ...[...REF, ...ATTEMPT, 'kind', 'to_agent', 'contract', 'digest', 'message', 'token_id', 'task_id'],
+      ...['accept_by', 'state', 'clarifications', 'received_at', 'rev'],
+    ],
+  },
+  {
     name: 'push_configs',
     columns: [
       ...['tenant', 'push_id', 'task_id', 'config_id', 'agent', 'url', 'origin', 'token', 'scheme'],
@@ -92,6 +99,20 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
     ],
   },
   { name: 'heard', columns: ['watch_id', 'notification_id', 'at'] },
+  {
+    name: 'candidate_plans',
+    columns: [
+      ...[...REF, 'sender', 'epoch', 'attempt', 'candidates', 'escalate_to', 'accept_within_ms', 'state'],
+      ...['reason', 'at'],
+    ],
+  },
+  {
+    name: 'sent_tasks',
+    columns: [
+      ...[...REF, ...ATTEMPT, 'peer', 'task_id', 'state', 'question_n', 'question', 'answer_n', 'answer'],
+      'at',
+    ],
+  },
   { name: 'quarantines', columns: [...REF, 'reason', 'witnessed', 'found', 'at'] },
   { name: 'audit', columns: [...REF, 'seq', 'entry', 'prev_hash', 'hash'] },
 ];

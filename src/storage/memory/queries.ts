@@ -10,8 +10,11 @@ import {
   type TaskRow,
 } from '../../ledger/index.js';
 import type { HandoffKey, LedgerQueries } from '../engine.js';
+import { candidateQueriesOf } from './candidates.js';
+import { attemptKey, refKey } from './keys.js';
+import { pendingQueriesOf } from './pending.js';
 import { pushQueriesOf } from './push.js';
-import { attemptKey, refKey, type State } from './state.js';
+import type { State } from './state.js';
 import { watchQueriesOf } from './watch.js';
 
 /** The same questions as the SQL ones, over the maps. */
@@ -129,8 +132,14 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
             free(tenant, 'work', row.id),
         )
         .slice(0, limit),
+    ...pendingQueriesOf(
+      tables,
+      ({ ref, holder }) => (holder === null || !alive(holder)) && !quarantined(ref),
+      now,
+    ),
     ...pushQueriesOf(tables, now, alive),
     ...watchQueriesOf(tables, now),
+    ...candidateQueriesOf(tables, quarantined),
     quarantined,
     quarantines: (tenant) => quarantines.where((row) => row.ref.tenant === tenant),
     unknownEffects: (tenant, limit) =>

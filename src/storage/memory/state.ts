@@ -1,7 +1,8 @@
 import { chain } from '../../audit/index.js';
-import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
+import { type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
 import type {
   AuditEntry,
+  CandidatePlan,
   CaseFacts,
   CaseRow,
   ClaimRow,
@@ -10,8 +11,10 @@ import type {
   KindDefinition,
   NoteRow,
   Notification,
+  PendingOffer,
   PushConfig,
   Quarantine,
+  SentTask,
   StoredEffect,
   StoredOffer,
   TaskRow,
@@ -20,13 +23,12 @@ import type {
   WorkItem,
 } from '../../ledger/index.js';
 import type { ChangeHandlers } from '../engine.js';
+import { candidateHandlersOf } from './candidates.js';
+import { attemptKey, refKey } from './keys.js';
+import { letGoOfPending, pendingHandlersOf } from './pending.js';
 import { letGo, pushHandlersOf } from './push.js';
 import { Journal } from './tables.js';
 import { type Heard, watchHandlersOf } from './watch.js';
-
-export const refKey = (ref: CaseRef) => [ref.tenant, ref.root, ref.caseId] as const;
-export const attemptKey = (key: AcceptanceKey) =>
-  [key.tenant, key.root, key.sender, key.handoffId, key.attempt] as const;
 
 export interface Chained {
   readonly ref: CaseRef;
@@ -50,6 +52,7 @@ function tablesOf(journal: Journal) {
     cases: journal.table<CaseRow>(),
     offers: journal.table<StoredOffer>(),
     decisions: journal.table<DecisionRow>(),
+    pending: journal.table<PendingOffer>(),
     work: journal.table<WorkItem>(),
     notes: journal.table<NoteRow>(),
     effects: journal.table<StoredEffect>(),
@@ -61,6 +64,8 @@ function tablesOf(journal: Journal) {
     quarantines: journal.table<Quarantine>(),
     pushes: journal.table<PushConfig>(),
     notifications: journal.table<Notification>(),
+    plans: journal.table<CandidatePlan>(),
+    sentTasks: journal.table<SentTask>(),
     watches: journal.table<TaskWatch>(),
     heard: journal.table<Heard>(),
   };
@@ -85,6 +90,7 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     const isGone = (holder: string) => holders.get(holder) === null;
     claims.remove((claim) => isGone(claim.holder));
     letGo(tables, isGone);
+    letGoOfPending(tables, isGone);
   };
   return {
     put_kind: ({ tenant, kind }) => kinds.put({ tenant, kind }, tenant, kind.kind),
@@ -147,8 +153,10 @@ export function handlersOf({ tables }: State): ChangeHandlers {
           tenant === row.tenant && what === row.what && id === row.id && holder === row.holder,
       ),
     quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
+    ...pendingHandlersOf(tables),
     ...pushHandlersOf(tables),
     ...watchHandlersOf(tables),
+    ...candidateHandlersOf(tables),
     lift_quarantine({ ref, from, epoch }) {
       const row = cases.get(...refKey(ref));
       if (row !== null) cases.replace({ ...row, epoch }, (before) => before.epoch === from, ...refKey(ref));

@@ -1,11 +1,13 @@
 import { type ChainHead, chain } from '../../audit/index.js';
 import type { Change, Ruling } from '../../ledger/index.js';
+import { ofPlan, ofSentTask } from '../rows/candidates.js';
 import { ofCase } from '../rows/cases.js';
 import { ofDecision } from '../rows/decisions.js';
 import { ofEffect } from '../rows/effects.js';
 import { ofGuard, ofKey, ofRef } from '../rows/keys.js';
 import { ofNote } from '../rows/notes.js';
 import { ofOffer } from '../rows/offers.js';
+import { ofPending } from '../rows/pending.js';
 import { ofNotification, ofPush } from '../rows/push.js';
 import { ofQuarantine } from '../rows/quarantines.js';
 import { ofTask } from '../rows/tasks.js';
@@ -61,10 +63,15 @@ const rows: {
   settle_effect: ({ guard, row }) => ['settle_effect', { ...ofEffect(row), ...ofGuard(guard) }],
   add_task: ({ row }) => ['add_task', ofTask(row)],
   save_task: ({ row }) => ['save_task', ofTask(row)],
+  save_offer_task: ({ row }) => ['save_offer_task', ofTask(row)],
+  add_pending: ({ row }) => ['add_pending', ofPending(row)],
+  set_pending: ({ row }) => ['set_pending', ofPending(row)],
   keep_lease: ({ holder, until }) => ['keep_lease', { holder, until }],
   end_lease: ({ holder }) => ['end_lease', { holder }],
   claim: ({ row }) => ['claim', row],
   unclaim: ({ row }) => ['unclaim', row],
+  set_plan: ({ row }) => ['set_plan', ofPlan(row)],
+  set_sent_task: ({ row }) => ['set_sent_task', ofSentTask(row)],
   quarantine: ({ row }) => ['quarantine', ofQuarantine(row)],
   add_push: ({ row }) => ['add_push', ofPush(row)],
   set_push: ({ row }) => ['set_push', ofPush(row)],

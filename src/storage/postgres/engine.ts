@@ -166,8 +166,9 @@ export function postgresEngine(
     for (let cases = 0; ; cases += 1) {
       try {
         // What no head of a case tells of is locked first; others that claim pass over it. What takes more than one statement needs the case.
-        const { offers, items, pushes, lifts } = scope;
-        const holds = offers !== undefined || items !== undefined || pushes !== undefined || lifts === true;
+        const { offers, items, pending, pushes, lifts, candidates } = scope;
+        const claims = [offers, items, pending, pushes].some((claim) => claim !== undefined);
+        const holds = claims || lifts === true || candidates === true;
         const ruling = holds ? null : await optimistic(name, command, scope);
         return ruling ?? (await pessimistic(name, command, scope));
       } catch (error) {

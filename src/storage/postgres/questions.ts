@@ -2,6 +2,7 @@ import { type CaseRef, toUtc } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
 import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
+import { candidateTable } from './candidates.js';
 import { caseTable } from './cases.js';
 import type { Connections } from './connection.js';
 import { decisionTable } from './decisions.js';
@@ -11,6 +12,7 @@ import type { Ask } from './keys.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
+import { pendingTable } from './pending.js';
 import { pushTable } from './push.js';
 import { quarantineTable } from './quarantines.js';
 import { ofAttempt } from './scope.js';
@@ -54,7 +56,8 @@ export function questionsOf(
   const [audit, cases, kinds] = [auditTable(ask), caseTable(ask), kindTable(ask)];
   const [decisions, effects, quarantines] = [decisionTable(ask), effectTable(ask), quarantineTable(ask)];
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
-  const [pushes, watches] = [pushTable(ask), watchTable(ask)];
+  const pending = pendingTable(ask);
+  const [pushes, watches, candidates] = [pushTable(ask), watchTable(ask), candidateTable(ask)];
   return {
     incarnation,
     kind: async (tenant, kind) => {
@@ -76,10 +79,14 @@ export function questionsOf(
       return {
         incarnation: minted,
         decision: queries.decision(key),
+        pending: queries.pending(key),
         case: queries.case(ref),
         kind: queries.kind(tenant, kind),
       };
     },
+    pending: async (key) => (await ofKey(key)).pending(key),
+    pendingOf: pending.ofTask,
+    pendings: pending.list,
     decisionsBy: decisions.by,
     lastAttempt: offers.lastAttempt,
     work: work.get,
@@ -112,9 +119,21 @@ export function questionsOf(
       return watches.get(watchId, given === undefined ? undefined : toUtc(given));
     },
     heard: watches.heard,
+    plan: candidates.plan,
+    plans: candidates.plans,
+    sentTask: candidates.task,
+    sentTasksBy: candidates.tasksBy,
     quarantines: quarantines.list,
     attention: async (tenant, limit) =>
-      attentionOf(await effects.unknown(tenant, clock.given(), limit), await quarantines.list(tenant), limit),
+      attentionOf(
+        {
+          effects: await effects.unknown(tenant, clock.given(), limit),
+          quarantines: await quarantines.list(tenant),
+          questions: await candidates.asked(tenant, limit),
+          plans: await candidates.exhausted(tenant, limit),
+        },
+        limit,
+      ),
   };
 }
 

@@ -1,5 +1,12 @@
 import { type AcceptanceKey, type CaseRef, handoffIdOf } from '../../core/index.js';
-import type { CommandOf, DeadFilter, OfferClaim, RuleName, WorkClaim } from '../../ledger/index.js';
+import type {
+  CommandOf,
+  DeadFilter,
+  OfferClaim,
+  PendingClaim,
+  RuleName,
+  WorkClaim,
+} from '../../ledger/index.js';
 import type { PushScope } from './push.js';
 
 /** What the rule of a command may read: at most one case, one attempt, one kind, one work item and one task. */
@@ -15,8 +22,11 @@ export interface Scope {
   readonly holder?: string;
   /** It ends the quarantine of its case. */
   readonly lifts?: true;
+  /** The plan of its case, and the task at the receiver of its attempt. */
+  readonly candidates?: true;
   readonly offers?: OfferClaim;
   readonly items?: WorkClaim;
+  readonly pending?: PendingClaim;
   readonly pushes?: PushScope;
 }
 
@@ -50,8 +60,9 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   closeCase: ofCase,
   changeOwner: ofCase,
   addNote: ofCase,
-  intendOffer: ({ ref, writer, epoch, attempt, holder }) => ({
+  intendOffer: ({ ref, writer, epoch, attempt, holder, plan }) => ({
     ...ofCase({ ref }),
+    ...(plan === undefined ? {} : { candidates: true }),
     ...(holder === undefined ? {} : { holder }),
     key: {
       tenant: ref.tenant,
@@ -73,6 +84,17 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   reject: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   recordDelivery: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  deferOffer: ({ ref, key, holder, push, task }) => ({
+    ...ofCase({ ref }),
+    key,
+    ...(holder === undefined ? {} : { holder }),
+    ...(push === undefined ? {} : { pushes: { task: task.id } }),
+  }),
+  answerOffer: ({ ref, key, holder }) => ({
+    ...ofCase({ ref }),
+    key,
+    ...(holder === undefined ? {} : { holder }),
+  }),
   startEffect: ofCase,
   settleEffect: ofCase,
   settleWork: ({ ref, workId }) => ({ ...ofCase({ ref }), workId }),
@@ -84,10 +106,14 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
     lifts: true,
     ...(kind === undefined ? {} : { kind }),
   }),
+  setPlan: ({ ref }) => ({ ...ofCase({ ref }), candidates: true }),
+  noteTask: ({ key }) => ({ ...ofAttempt(key), candidates: true }),
+  answerQuestion: ({ key }) => ({ ...ofAttempt(key), candidates: true }),
   heartbeat: ({ holder }) => ({ tenant: '', holder }),
   release: ({ holder }) => ({ tenant: '', holder }),
   claimOffers: (claim) => ({ tenant: claim.tenant, holder: claim.holder, offers: claim }),
   claimWork: (claim) => ({ tenant: claim.tenant, holder: claim.holder, items: claim }),
+  claimPending: (claim) => ({ tenant: claim.tenant, holder: claim.holder, pending: claim }),
   addPush: ({ tenant, taskId }) => ({ tenant, taskId, pushes: { task: taskId } }),
   removePush: ({ tenant, taskId }) => ({ tenant, pushes: { task: taskId } }),
   claimPushes: (due) => ({ tenant: due.tenant, holder: due.holder, pushes: { due } }),

@@ -1,14 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChainHead } from '../../audit/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase } from '../../core/index.js';
-import type { Change, KindDefinition, LedgerView, StoredOffer } from '../../ledger/index.js';
+import type {
+  CandidatePlan,
+  Change,
+  KindDefinition,
+  LedgerView,
+  SentTask,
+  StoredOffer,
+} from '../../ledger/index.js';
 import { carryOut, type LedgerQueries } from '../engine.js';
+import { attemptKey, refKey } from '../memory/keys.js';
 import { queriesOf } from '../memory/queries.js';
-import { attemptKey, emptyState, handlersOf, refKey } from '../memory/state.js';
+import { emptyState, handlersOf } from '../memory/state.js';
 import { type CaseColumns, toCase } from '../rows/cases.js';
 import { type DecisionColumns, toDecision } from '../rows/decisions.js';
 import { type EffectColumns, toEffect } from '../rows/effects.js';
 import { type OfferColumns, toOffer } from '../rows/offers.js';
+import { type PendingColumns, toPending } from '../rows/pending.js';
 import { toNotification, toPush } from '../rows/push.js';
 import { type TaskColumns, toTask } from '../rows/tasks.js';
 import { toWork, type WorkColumns } from '../rows/work.js';
@@ -37,6 +46,8 @@ export interface SliceColumns {
   last: number | null;
   item: WorkColumns | null;
   task: TaskColumns | null;
+  pending: PendingColumns[] | null;
+  pending_tasks: TaskColumns[] | null;
 }
 
 /** The command is about another case than its key told: what stands under the key is to be judged on that case's slice. */
@@ -59,6 +70,8 @@ const NOT_KEPT: ReadonlySet<Change['do']> = new Set([
   'add_transfer',
   'save_task',
   'put_kind',
+  'set_plan',
+  'set_sent_task',
 ]);
 
 /** What is written with a task is there where the task is. */
@@ -141,6 +154,7 @@ export class Slice {
       this.#state.tables.decisions.put(decision, ...attemptKey(key));
       this.#mark({ tenant: key.tenant, root: key.root, caseId }, row.decision_quarantined);
     }
+    this.addPending(row.pending ?? [], row.pending_tasks ?? []);
     if (scope.key !== undefined) this.#attempts.set(idOf(scope.key), row.last ?? 0);
     if (scope.holder !== undefined) this.#holder = scope.holder;
     if (scope.holder !== undefined && row.until !== null) {
@@ -214,9 +228,13 @@ export class Slice {
         if (found === undefined) throw new Elsewhere(ref);
         return found;
       },
+      plan: here(queries.plan),
+      sentTask: (key) => queries.sentTask(known(key)),
       alive: queries.alive,
       freeOffers: queries.freeOffers,
       freeWork: queries.freeWork,
+      pending: queries.pending,
+      freePending: queries.freePending,
       pushes: queries.pushes,
       push: queries.push,
       waiting: queries.waiting,
@@ -234,6 +252,12 @@ export class Slice {
     return 0;
   }
 
+  addPending(rows: readonly PendingColumns[], tasks: readonly TaskColumns[]): void {
+    const { tables } = this.#state;
+    for (const row of rows) tables.pending.put(toPending(row), ...attemptKey(toPending(row).key));
+    for (const task of tasks) tables.tasks.put(toTask(task), task.tenant, task.id);
+  }
+
   /** What can be claimed, for a command that claims. */
   offerFree(offers: readonly OfferColumns[], items: readonly WorkColumns[]): void {
     for (const columns of offers) this.#putOffer(columns);
@@ -244,6 +268,13 @@ export class Slice {
     const { tables } = this.#state;
     for (const row of pushes) tables.pushes.put(toPush(row), row.push_id);
     for (const row of notifications) tables.notifications.put(toNotification(row), row.push_id, row.seq);
+  }
+
+  /** The plan and the task that a command is about, which are read while it holds the case. */
+  addCandidates(plan: CandidatePlan | null, task: SentTask | null): void {
+    const { tables } = this.#state;
+    if (plan !== null) tables.plans.put(plan, ...refKey(plan.ref));
+    if (task !== null) tables.sentTasks.put(task, ...attemptKey(task.key));
   }
 
   #mark(ref: CaseRef | undefined, quarantined: boolean | null): void {

@@ -1,8 +1,11 @@
-import { refKey } from '../memory/state.js';
+import type { Change } from '../../ledger/index.js';
+import { refKey } from '../memory/keys.js';
 import { batcher } from './batches.js';
+import { candidateTable } from './candidates.js';
 import type { Command } from './changes.js';
 import { freeOffers, freeWork } from './claims.js';
 import type { Connections, Session } from './connection.js';
+import { freePending } from './pending.js';
 import { pushRows } from './push.js';
 import type { Scope } from './scope.js';
 import { Slice, type SliceColumns } from './slice.js';
@@ -12,6 +15,8 @@ const SLICES = { name: 'slices', text: 'SELECT * FROM holdfast.slices($1)' };
 
 /** Cases whose slices are kept. */
 const KEPT = 512;
+
+const OF_PENDING: ReadonlySet<Change['do']> = new Set(['add_pending', 'set_pending']);
 
 const INT_MAX = 2 ** 31 - 1;
 
@@ -44,14 +49,29 @@ export class Slices {
     if (scope.offers !== undefined)
       slice.offerFree(await freeOffers(session, scope.offers, nowOf(slice)), []);
     if (scope.items !== undefined) slice.offerFree([], await freeWork(session, scope.items, nowOf(slice)));
+    if (scope.pending !== undefined)
+      slice.addPending(await freePending(session, scope.pending, nowOf(slice)), []);
     if (scope.pushes !== undefined)
       slice.addPushes(await pushRows(session, scope.tenant, scope.pushes, nowOf(slice)));
+    if (scope.candidates === true) {
+      const { plan, task } = candidateTable((statement, values) => session.query(statement, values));
+      const { ref, key } = scope;
+      slice.addCandidates(
+        ref === undefined ? null : await plan(ref),
+        key === undefined ? null : await task(key),
+      );
+    }
     return slice;
   }
 
   /** The slice after its changes were committed is the best guess at what comes next. */
   advance(slice: Slice, { changes, newHead }: Pick<Command, 'changes' | 'newHead'>): void {
     if (slice.ref === undefined || newHead === null) return;
+    // With its task, which a slice does not keep.
+    if (changes.some((change) => OF_PENDING.has(change.do))) {
+      this.forget({ ref: slice.ref });
+      return;
+    }
     slice.advance(changes, newHead);
     this.#put(idOf(slice.ref), slice);
   }

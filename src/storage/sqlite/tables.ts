@@ -2,6 +2,7 @@ import type Database from 'better-sqlite3';
 import { toUtc } from '../../core/index.js';
 import type { ChangeHandlers, LedgerQueries } from '../engine.js';
 import { auditTable } from './audit.js';
+import { candidateTable } from './candidates.js';
 import { caseTable } from './cases.js';
 import { claimTable } from './claims.js';
 import { decisionTable } from './decisions.js';
@@ -9,6 +10,7 @@ import { effectTable } from './effects.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
+import { pendingTable } from './pending.js';
 import { Prepared } from './prepared.js';
 import { pushTable } from './push.js';
 import { quarantineTable } from './quarantines.js';
@@ -29,6 +31,7 @@ export function tablesOf(db: Database.Database) {
     cases: caseTable(db, prepared),
     offers: offerTable(db, prepared),
     decisions: decisionTable(db),
+    pending: pendingTable(db, prepared),
     work: workTable(db, prepared),
     notes: noteTable(db),
     effects: effectTable(db),
@@ -38,6 +41,7 @@ export function tablesOf(db: Database.Database) {
     claims: claimTable(db),
     pushes: pushTable(db, prepared),
     watches: watchTable(db),
+    candidates: candidateTable(db),
     quarantines: quarantineTable(db),
   };
 }
@@ -47,8 +51,8 @@ export type View = Omit<LedgerQueries, 'now'> & { now: Date };
 
 export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
-  const { transfers } = tables;
-  const { pushes, watches } = tables;
+  const { transfers, pending } = tables;
+  const { pushes, watches, candidates } = tables;
   const view: View = {
     now: new Date(0),
     incarnation: tables.incarnation,
@@ -64,6 +68,10 @@ export function viewOf(tables: Tables): View {
     decision: decisions.get,
     decisionsOf: decisions.ofCase,
     decisionsBy: decisions.by,
+    pending: pending.get,
+    pendingOf: pending.ofTask,
+    pendings: pending.list,
+    pendingOfCase: pending.ofCase,
     lastAttempt: (key) => Math.max(offers.lastAttempt(key), decisions.lastAttempt(key)),
     work: work.get,
     openWork: work.open,
@@ -82,6 +90,7 @@ export function viewOf(tables: Tables): View {
     alive: (holder) => claims.alive(holder, toUtc(view.now)),
     freeOffers: (claim) => offers.free(claim, toUtc(view.now)),
     freeWork: (claim) => work.free(claim, toUtc(view.now)),
+    freePending: (claim) => pending.free(claim, toUtc(view.now)),
     pushes: pushes.ofTask,
     push: pushes.get,
     waiting: pushes.waiting,
@@ -92,6 +101,13 @@ export function viewOf(tables: Tables): View {
     notificationCounts: pushes.counts,
     watch: (watchId) => watches.get(watchId, toUtc(view.now)),
     heard: watches.heard,
+    plan: candidates.plan,
+    plans: candidates.plans,
+    sentTask: candidates.task,
+    sentTasksOf: candidates.tasksOf,
+    sentTasksBy: candidates.tasksBy,
+    openQuestions: candidates.asked,
+    exhaustedPlans: candidates.exhausted,
     quarantined: quarantines.has,
     quarantines: quarantines.list,
     unknownEffects: (tenant, limit) => effects.unknown(tenant, view.now, limit),
@@ -101,8 +117,8 @@ export function viewOf(tables: Tables): View {
 
 export function handlersOf(tables: Tables): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
-  const { transfers } = tables;
-  const { pushes, watches } = tables;
+  const { transfers, pending } = tables;
+  const { pushes, watches, candidates } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
@@ -120,6 +136,9 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     settle_effect: ({ guard, row }) => effects.settle(guard, row),
     add_task: ({ row }) => tasks.add(row),
     save_task: ({ row }) => tasks.save(row),
+    save_offer_task: ({ row }) => tasks.saveOffer(row),
+    add_pending: ({ row }) => pending.add(row),
+    set_pending: ({ row }) => pending.set(row),
     keep_lease: (change) => claims.keep(change),
     end_lease: ({ holder }) => claims.end(holder),
     claim: ({ row }) => claims.claim(row),
@@ -136,6 +155,8 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     remove_watch: ({ tenant, watchId }) => watches.remove(tenant, watchId),
     prune_watches: ({ tenant, agent, now }) => watches.prune(tenant, agent, now),
     hear: (change) => watches.hear(change),
+    set_plan: ({ row }) => candidates.setPlan(row),
+    set_sent_task: ({ row }) => candidates.setTask(row),
     lift_quarantine: ({ ref, from, epoch }) => {
       if (from !== null && from !== epoch) cases.raise(ref, from, epoch);
       quarantines.lift(ref);

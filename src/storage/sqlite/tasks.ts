@@ -9,10 +9,10 @@ import type { Prepared } from './prepared.js';
 export function taskTable(db: Database.Database, prepared: Prepared) {
   const get = db.prepare<[string, string], TaskColumns>('SELECT * FROM tasks WHERE tenant = ? AND id = ?');
   const add = db.prepare<TaskColumns>(insertInto('tasks', TASK_COLUMNS));
-  const save = db.prepare<TaskColumns>(
-    `UPDATE tasks SET state = @state, version = @version, status_at = @status_at, task = @task
-     WHERE tenant = @tenant AND id = @id AND peer = @peer AND version = @version - 1 AND handoff_id IS NULL`,
-  );
+  const set = `UPDATE tasks SET state = @state, version = @version, status_at = @status_at, task = @task
+     WHERE tenant = @tenant AND id = @id AND peer = @peer AND version = @version - 1`;
+  const save = db.prepare<TaskColumns>(`${set} AND handoff_id IS NULL`);
+  const saveOffer = db.prepare<TaskColumns>(`${set} AND handoff_id = @handoff_id`);
   return {
     get(tenant: string, id: string): TaskRow | null {
       const row = get.get(tenant, id);
@@ -39,6 +39,7 @@ export function taskTable(db: Database.Database, prepared: Prepared) {
       return { tasks: tasks.map(toTask), total };
     },
     add: (row: TaskRow): void => exactlyOne(add.run(ofTask(row))),
+    saveOffer: (row: TaskRow): void => exactlyOne(saveOffer.run(ofTask(row))),
     save: (row: TaskRow): void => exactlyOne(save.run(ofTask(row))),
   };
 }

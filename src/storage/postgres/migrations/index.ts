@@ -5,6 +5,8 @@ import { sql as separate } from './004-separate.js';
 import { sql as push } from './005-push.js';
 import { sql as recovery } from './006-recovery.js';
 import { sql as frozen } from './007-frozen.js';
+import { sql as pending } from './009-pending.js';
+import { sql as candidates } from './012-candidates.js';
 
 export interface Migration {
   readonly version: number;
@@ -21,4 +23,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'push', sql: push },
   { version: 6, name: 'recovery', sql: recovery },
   { version: 7, name: 'frozen', sql: frozen },
+  { version: 9, name: 'pending', sql: pending },
+  { version: 12, name: 'candidates', sql: candidates },
 ];
+
+/** The version that this program brings a database to; where a database needed nothing, a number is left out. */
+export const KNOWN_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
