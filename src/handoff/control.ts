@@ -8,6 +8,7 @@ import {
   type JsonObject,
   type Logger,
 } from '../core/index.js';
+import { faultPoint } from '../faults/index.js';
 import type { DecisionRow, LedgerStore } from '../ledger/index.js';
 import {
   type AttemptAnswer,
@@ -87,11 +88,13 @@ export function createControl({ ledger, peers, receiver, logger }: ControlOption
     // In a shared ledger the sender's own offer may stand here; one that speaks plain HTTP has written none.
     const offer = await ledger.getOffer(key);
     const kind = offer && (await ledger.getKind(tenant, offer.kind));
+    faultPoint('W3.before_tombstone');
     const result =
       kind?.mode === 'shared'
         ? await ledger.voidOffer({ key, writer: key.sender, reason: 'by-message', expired: false, answer })
         : await ledger.withdraw({ key, ref, answer, principal });
     if (result.outcome === 'conflict') throw new HoldfastError('internal');
+    faultPoint('W3.after_tombstone');
     const { handoffId, attempt } = key;
     if (result.outcome === 'stored') logger.info({ handoff: handoffId, attempt }, 'handoff withdrawn');
     return decided(request, result.decision);

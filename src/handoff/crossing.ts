@@ -118,7 +118,9 @@ export async function withdrawAcross(
     const now = await options.ledger.getOffer(offer.key);
     const decided = now && (await concludeFromLedger(now, options));
     if (decided) return decided;
+    faultPoint('W2.before_doubt');
     const doubted = await options.ledger.markInDoubt(offer.key);
+    faultPoint('W2.after_doubt');
     return { state: 'open', offer: doubted, problem: error.code, reason: error.message };
   }
 }
@@ -173,6 +175,7 @@ async function close(
     part.attempt === key.attempt;
   if (!isIts) throw new HoldfastError('peer_error', 'The rejection is not the final one of this attempt.');
   const { verdict, expired } = closing;
+  faultPoint('S7.before_close');
   const closed = await options.ledger.closeOffer({
     key,
     verdict,
@@ -181,6 +184,7 @@ async function close(
     answer: JSON.stringify(part),
     expired,
   });
+  faultPoint('S7.after_close');
   if (closed.state === 'rejected') return rejectedResult(closed, part);
   return { state: closed.state === 'expired' ? 'expired' : 'withdrawn', offer: closed };
 }

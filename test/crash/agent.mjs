@@ -3,12 +3,12 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { armFaults } from '../../dist/faults/index.js';
 import { openHoldfast, parseCaseFile, refundDispute, reject } from '../../dist/index.js';
+import { amount, caseOf, deliverAgain } from './case.mjs';
 
 const [role, dir, peer, target] = process.argv.slice(2);
 // What a dead process worked on is free again soon: every crash would otherwise wait for the lease of the one before.
 const pace = { leaseMs: 2_000, beatMs: 500, sweepMs: 500, workRetriesMs: [500, 500, 1_000, 2_000, 5_000] };
 const holdfast = await openHoldfast({ dir, ports: { pace } });
-const amount = { amount: '49.00', currency: 'EUR' };
 /** A line for each delivery of an offer that was stalled: as many as there are to be, however often the process dies meanwhile. */
 const stalls = join(dir, 'stalls');
 const stalled = (caseId) => {
@@ -63,31 +63,6 @@ if (role === 'billing') {
   });
 }
 
-const payment = (id, at) => ({ id, ...amount, method: 'card', created_at: at });
-
-function caseFileOf(caseId) {
-  const file = {
-    case_id: caseId,
-    kind: 'refund',
-    goal: 'refund duplicate charge',
-    done: ['account verified'],
-    remaining: ['issue refund'],
-    facts: [
-      { key: 'account_id', value: 'acct_881', source: 'auth', verified: true },
-      ...[
-        ['payment_a', payment('pay_A', '2026-01-01T10:00:00Z')],
-        ['payment_b', payment('pay_B', '2026-01-01T10:00:40Z')],
-      ].map(([key, value]) => ({ key, value, source: 'payments', verified: true })),
-      { key: 'disputed_amount', value: amount, source: 'customer', verified: false },
-    ],
-    constraints: {
-      deadline: '2099-01-01T00:00:00Z',
-      caps: { refund: { amount: '100.00', currency: 'EUR' } },
-    },
-  };
-  return parseCaseFile(Buffer.from(JSON.stringify(file)));
-}
-
 /** Opens the case where it is not yet open, and offers it. */
 async function handOver(caseId, { repeat = false, withdraw = false } = {}) {
   // Before the case is opened: one that could never be offered would only swell the count.
@@ -100,14 +75,14 @@ async function handOver(caseId, { repeat = false, withdraw = false } = {}) {
   });
   let result = await holdfast.handOff({
     ref,
-    caseFile: caseFileOf(caseId),
+    caseFile: parseCaseFile(Buffer.from(JSON.stringify(caseOf(caseId)))),
     to: peer,
     contract: refundDispute.id,
     evidence: [{ artifactId: evidence.artifactId }],
   });
   const { key } = result.offer;
   if (withdraw) result = await holdfast.voidOffer(key, 'no answer');
-  if (repeat) await deliverAgain(result.offer.message);
+  if (repeat) await deliverAgain(holdfast, peer, result.offer.message);
   process.send({ caseId, state: result.state, code: result.code ?? result.problem ?? null });
   if (result.state !== 'accepted') return;
   const stale = await holdfast.note({ ref, epoch: 1, text: 'a note from the former owner' }).then(
@@ -115,24 +90,6 @@ async function handOver(caseId, { repeat = false, withdraw = false } = {}) {
     (error) => error.code,
   );
   if (stale === 'written') process.send({ caseId, violation: 'a stale note was written' });
-}
-
-/** As a network does that delivers twice. */
-async function deliverAgain(message) {
-  await fetch(`${peer}/a2a`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${await holdfast.identity.tokenFor(peer)}`,
-      'content-type': 'application/json',
-      'a2a-version': '1.0',
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'SendMessage',
-      params: { message: JSON.parse(message) },
-    }),
-  }).catch(() => undefined);
 }
 
 async function attempt(caseId, how) {

@@ -25,11 +25,15 @@ async function command(...argv: string[]): Promise<Record<string, string>> {
   return JSON.parse(written.join(''));
 }
 
-/** Agents on one ledger, each the others' peer, made with the command as a user would; `limits` are those of their kind. */
+/**
+ * Agents on one ledger, each the others' peer, made with the command as a user would; `limits` are those of their kind. `edit` is what
+ * else is written into the configuration of each.
+ */
 export async function makeAgents(
   names: readonly string[],
   ledger: string,
   limits: string,
+  edit: (text: string, name: string) => string = (text) => text,
 ): Promise<{ list: AgentFolder[]; remove(): Promise<void> }> {
   const root = await mkdtemp(join(tmpdir(), 'holdfast-crash-'));
   const list: AgentFolder[] = [];
@@ -41,7 +45,7 @@ export async function makeAgents(
     const text = (await readFile(file, 'utf8'))
       .replace(/^ledger: .*$/m, `ledger: ${JSON.stringify(ledger)}`)
       .replace(/^ {4}policy:$/m, `    limits:\n      ${limits}\n    policy:`);
-    await writeFile(file, text);
+    await writeFile(file, edit(text, name));
     await appendFile(file, '\nlog:\n  level: silent\n');
     const { thumbprint = '' } = await command('identity', '--dir', dir);
     list.push({ dir, url, thumbprint });

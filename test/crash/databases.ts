@@ -41,3 +41,25 @@ export async function postgresDatabase(options: PostgresOptions = {}): Promise<P
     close: () => server.remove(),
   };
 }
+
+/** A database for each of two ledgers. */
+export interface TwoDatabases {
+  readonly name: string;
+  readonly triage: CrashDatabase;
+  readonly billing: CrashDatabase;
+  close(): Promise<void>;
+}
+
+export async function sqliteDatabases(): Promise<TwoDatabases> {
+  const [triage, billing] = [await sqliteDatabase(), await sqliteDatabase()];
+  const close = async () => void (await Promise.all([triage.close(), billing.close()]));
+  return { name: triage.name, triage, billing, close };
+}
+
+/** On one server. */
+export async function postgresDatabases(): Promise<TwoDatabases> {
+  const triage = await postgresDatabase();
+  const url = await triage.server.createDatabase('billing');
+  const billing = { ...triage, ledger: url, open: () => openPostgresLedger({ url }) };
+  return { name: triage.name, triage, billing, close: () => triage.close() };
+}

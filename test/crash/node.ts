@@ -3,7 +3,7 @@ import { run } from './programs.js';
 
 /** What the nodes of one run have said, over all their lives. */
 export interface Told {
-  /** Cases whose acceptance a sender was told of. */
+  /** Cases whose acceptance a sender was told of; with a ledger each, case and epoch. */
   readonly accepted: Set<string>;
   readonly outcomes: Map<string, number>;
   readonly violations: string[];
@@ -17,14 +17,17 @@ export function nothingTold(): Told {
 export interface How {
   /** Delivers the decided offer once more. */
   readonly repeat?: boolean;
-  /** Takes the offer back when it has been sent. */
-  readonly withdraw?: boolean;
+  /** Takes the offer back when it has been sent; with a ledger each so many milliseconds after it was stored, whatever has come of it. */
+  readonly withdraw?: boolean | number;
+  readonly acceptWithinMs?: number;
 }
 
 type Order =
   | { readonly arm: string }
   | { readonly hand: string; readonly how?: How }
   | { readonly load: number }
+  /** The cases on which it is to try to act all the time. */
+  | { readonly probe: readonly string[] }
   | { readonly stop: true };
 
 /** One agent's process, which dies and is started again. */
@@ -37,6 +40,7 @@ export class Node {
     readonly role: 'triage' | 'billing',
     private readonly args: readonly string[],
     private readonly told: Told,
+    private readonly program: 'agent' | 'organisation' = 'agent',
   ) {}
 
   get pid(): number {
@@ -59,7 +63,7 @@ export class Node {
 
   /** Starts the process and waits until it listens; false where it has ended before. */
   async start(faults = 'count'): Promise<boolean> {
-    const child = run('agent', [this.role, ...this.args], faults);
+    const child = run(this.program, [this.role, ...this.args], faults);
     this.#child = child;
     this.#gone = new Promise((resolve) => child.once('exit', () => resolve()));
     const ready = new Promise<true>((resolve) => {
@@ -99,9 +103,9 @@ export class Node {
   }
 
   #hear(message: Record<string, string>): void {
-    const { caseId = '', violation, state, code, refused } = message;
+    const { caseId = '', violation, state, code, refused, epoch } = message;
     if (violation) this.told.violations.push(`${caseId}: ${violation}`);
-    if (state === 'accepted') this.told.accepted.add(caseId);
+    if (state === 'accepted') this.told.accepted.add(epoch ? `${caseId} ${epoch}` : caseId);
     const outcome = state ? [state, code].filter(Boolean).join(' ') : refused;
     if (!outcome) return;
     this.told.outcomes.set(outcome, (this.told.outcomes.get(outcome) ?? 0) + 1);

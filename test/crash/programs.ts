@@ -15,7 +15,9 @@ const OUT = join(MADE, 'crash');
 function bundle(): void {
   mkdirSync(OUT, { recursive: true });
   process.once('exit', () => rmSync(MADE, { recursive: true, force: true }));
-  const programs = ['agent', 'contender', 'writer'].map((name) => join(import.meta.dirname, `${name}.mjs`));
+  const programs = ['agent', 'contender', 'writer', 'separate/organisation'].map((name) =>
+    join(import.meta.dirname, `${name}.mjs`),
+  );
   buildSync({
     entryPoints: [...programs, join(ROOT, 'dist/storage/sqlite/writer-thread.js')],
     entryNames: '[name]',
@@ -38,7 +40,7 @@ bundle();
 
 /** Starts one of the programs, in which a test may arm faults. */
 export function run(
-  name: 'agent' | 'contender' | 'writer',
+  name: 'agent' | 'contender' | 'organisation' | 'writer',
   args: readonly string[],
   faults = 'count',
 ): ChildProcess {

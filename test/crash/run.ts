@@ -2,25 +2,34 @@
  * Crashes on purpose, and what must hold afterwards: nothing accepted is lost, nothing has two owners, no stale write and no effect
  * happens twice, and each case's audit replays to the ledger.
  *
- *   npm run test:crash                      all of it: every point ten times, 1,000 kills, 50 stops; half an hour on two cores
+ *   npm run test:crash                      all of it: every point ten times, in both modes, 1,000 kills, 50 stops; forty minutes on two cores
  *   npm run test:crash -- short             less of each, for the gate
  *   npm run test:crash -- MODE [N] [SEED]   one of them
  *
  * The last line is the count of violations over all modes that ran.
  */
-import { FAULT_POINTS } from '../../src/faults/index.js';
-import { type CrashDatabase, postgresDatabase, sqliteDatabase } from './databases.js';
+import {
+  type CrashDatabase,
+  postgresDatabase,
+  postgresDatabases,
+  sqliteDatabase,
+  sqliteDatabases,
+  type TwoDatabases,
+} from './databases.js';
 import { asynchronousFailover, synchronousFailover } from './failover.js';
 import { killNodes } from './kills.js';
+import type { SeparateVerdict } from './separate/judge.js';
+import { failingLinks } from './separate/link.js';
+import { separateSweep } from './separate/sweep.js';
 import { stops } from './stops.js';
-import { everyCrash, sweep } from './sweep.js';
+import { everyCrash, POINTS, sweep } from './sweep.js';
 import { three } from './three.js';
 import { killWriters } from './writers.js';
 
 const [only, count, seedGiven] = process.argv.slice(2);
 const SEED = Number(seedGiven ?? Date.now() % 1_000_000);
 /** Of all; whatever hangs then is a failure. */
-const LIMIT_MS = 42 * 60_000;
+const LIMIT_MS = 56 * 60_000;
 
 interface Summary {
   readonly line: string;
@@ -37,9 +46,12 @@ const MODES: Readonly<Record<string, readonly [Mode, n: number, short: number, s
   stops: [runStops, 50, 10, 180],
   failover: [runFailover, 1, 1, 90],
   three: [runThree, 3, 1, 200],
+  'separate-sweep': [runSeparateSweep, 10, 1, 900],
+  'separate-link': [runSeparateLink, 200, 16, 300],
 };
 
 const DATABASES: readonly (() => Promise<CrashDatabase>)[] = [sqliteDatabase, postgresDatabase];
+const TWO_DATABASES: readonly (() => Promise<TwoDatabases>)[] = [sqliteDatabases, postgresDatabases];
 /** Pairs of nodes that crash at the same time, each on its own database: a pair alone waits much of the time. */
 const PAIRS = 2;
 /** The share of kills that are of whole nodes that speak HTTP; the others are of processes that use the ledger only. */
@@ -50,9 +62,14 @@ interface Counted {
   readonly violations: readonly string[];
 }
 
-async function on<T extends { readonly violations: readonly string[] }>(
-  make: () => Promise<CrashDatabase>,
-  work: (database: CrashDatabase) => Promise<T>,
+interface Closable {
+  readonly name: string;
+  close(): Promise<void>;
+}
+
+async function on<D extends Closable, T extends { readonly violations: readonly string[] }>(
+  make: () => Promise<D>,
+  work: (database: D) => Promise<T>,
 ): Promise<T & Counted> {
   const database = await make();
   try {
@@ -76,10 +93,10 @@ function sum(numbers: readonly number[]): number {
 }
 
 async function runSweep(rounds: number, seed: number, deadline: number): Promise<Summary> {
-  const points = Object.keys(FAULT_POINTS).length;
+  const points = POINTS.shared.length;
   const results = await Promise.all(
     DATABASES.flatMap((make, at) => {
-      const left = everyCrash(rounds, seed + at);
+      const left = everyCrash(POINTS.shared, rounds, seed + at);
       return Array.from({ length: PAIRS }, (_, pair) =>
         on(make, (database) => sweep(database, left, seed + 10 * at + pair, deadline)),
       );
@@ -177,6 +194,72 @@ async function runThree(cases: number): Promise<Summary> {
   } finally {
     await database.close();
   }
+}
+
+/** A ledger each: a crash of either at every point, on cases that go there, and on cases that come back. */
+async function runSeparateSweep(rounds: number, seed: number, deadline: number): Promise<Summary> {
+  const points = POINTS.separate.length;
+  const results = await Promise.all(
+    TWO_DATABASES.flatMap((make, at) => {
+      const left = everyCrash(POINTS.separate, rounds, seed + at);
+      return Array.from({ length: PAIRS }, (_, pair) =>
+        on(make, (databases) => separateSweep(databases, left, seed + 10 * at + pair, deadline)),
+      );
+    }),
+  );
+  const names = [...new Set(results.map(({ name }) => name))];
+  const each = names.map((name) => {
+    const of = results.filter((one) => one.name === name);
+    const crashes = sum(of.map((one) => one.crashes));
+    const line = `${name} ${crashes} crashes, ${sum(of.map((one) => one.returning))} of them on the way back`;
+    return { name, crashes, line };
+  });
+  return {
+    line: `${points} fault points; ${each.map(({ line }) => line).join('; ')}; ${observed(results)}`,
+    violations: [
+      ...violationsOf(results),
+      ...each.flatMap(({ name, crashes }) => shortfall(`crashes on ${name}`, crashes, points * rounds)),
+    ],
+  };
+}
+
+/** A ledger each, and links between them that fail; in half of the runs nodes are killed, too. */
+async function runSeparateLink(count: number, seed: number, deadline: number): Promise<Summary> {
+  const each = Math.ceil(count / (2 * TWO_DATABASES.length));
+  const results = await Promise.all(
+    TWO_DATABASES.flatMap((make, at) =>
+      [false, true].map((kill, also) =>
+        on(make, (databases) =>
+          failingLinks(databases, { count: each, kill }, seed + 10 * at + 2 * also, deadline),
+        ),
+      ),
+    ),
+  );
+  const struck = new Map<string, number>();
+  for (const [what, times] of results.flatMap((one) => Object.entries(one.struck))) {
+    struck.set(what, (struck.get(what) ?? 0) + times);
+  }
+  const lines = results.map(({ name, handovers, kills }) => `${name} ${handovers} cases, ${kills} kills`);
+  const altered = sum(results.map((one) => one.altered));
+  return {
+    line: `${lines.join('; ')}; ${JSON.stringify(Object.fromEntries([...struck].sort()))}; ${altered} offers changed and in doubt; ${observed(results)}`,
+    violations: [
+      ...violationsOf(results),
+      ...results.flatMap(({ name, handovers }) => shortfall(`cases on ${name}`, handovers, each)),
+    ],
+  };
+}
+
+function observed(results: readonly SeparateVerdict[]): string {
+  const all = (of: (one: SeparateVerdict) => number) => sum(results.map(of));
+  const ended = new Map<string, number>();
+  for (const [state, times] of results.flatMap((one) => Object.entries(one.ended))) {
+    ended.set(state, (ended.get(state) ?? 0) + times);
+  }
+  const offers = [...ended].sort().map(([state, times]) => `${times} ${state}`);
+  const looks = all((one) => one.looks);
+  const acts = `${all((one) => one.admitted)} effects admitted, ${all((one) => one.refused)} writes refused (${all((one) => one.frozen)} frozen)`;
+  return `${all((one) => one.cases)} cases, ${all((one) => one.moved)} changes of owner, offers ${offers.join(', ')}; ${acts}, ${looks} looks at both ledgers`;
 }
 
 function limit(): void {

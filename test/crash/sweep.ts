@@ -49,10 +49,16 @@ export interface Crash {
   readonly round: number;
 }
 
-/** A crash at every fault point, `rounds` times each, in an order that the seed gives. */
-export function everyCrash(rounds: number, seed: number): Crash[] {
+const ALL_POINTS = Object.keys(FAULT_POINTS) as FaultPoint[];
+/** Those that a handover within one ledger comes by: no other has to be told, or asked. */
+const SHARED_POINTS = ALL_POINTS.filter((point) => !/^(S7|W2|W3)\./.test(point));
+
+/** The points that a handover comes by, in the mode of its kind. */
+export const POINTS = { shared: SHARED_POINTS, separate: ALL_POINTS } as const;
+
+/** A crash at every one of the points, `rounds` times each, in an order that the seed gives. */
+export function everyCrash(points: readonly FaultPoint[], rounds: number, seed: number): Crash[] {
   const next = seeded(seed);
-  const points = Object.keys(FAULT_POINTS) as FaultPoint[];
   return Array.from({ length: rounds }, (_, round) =>
     shuffled(points, next).map((point) => ({ point, round: round + 1 })),
   ).flat();
@@ -113,7 +119,8 @@ async function crashAt(pair: Pair, { point, round }: Crash, next: () => number):
   return died ? null : outcomes.join(', ') || 'no outcome';
 }
 
-async function dead(victim: Node): Promise<void> {
+/** Resolves when the node has ended, or had its time to come by where it was to end. */
+export async function dead(victim: Node): Promise<void> {
   const late = new AbortController();
   await Promise.race([
     victim.gone,

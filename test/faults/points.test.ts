@@ -11,6 +11,7 @@ import {
   reject,
 } from '../../src/index.js';
 import { CASE_FILE, initPair, temporaryFolder } from '../cli/support.js';
+import { startOrganisations } from '../node/organisations.js';
 
 // Read when the module is loaded, as at the start of a process.
 vi.hoisted(() => {
@@ -61,6 +62,27 @@ async function scenario(): Promise<void> {
   }
 }
 
+/** With a ledger each, an offer closes by what the other ledger has stored, and is in doubt as long as nobody says. */
+async function apart(): Promise<void> {
+  const world = await startOrganisations(['triage', 'billing']);
+  const { triage, billing } = world;
+  try {
+    await world.open();
+    billing.check = () => reject('records_disagree', 'not here');
+    expect(await world.handOff(triage, billing)).toMatchObject({ state: 'rejected' });
+    billing.line.lose('requests');
+    const { offer } = await world.handOff(triage, billing);
+    expect(await triage.node.voidOffer(offer.key, 'taken back')).toMatchObject({
+      offer: { state: 'in_doubt' },
+    });
+    billing.line.lose('nothing');
+    const closed = async () => (await triage.node.ledger.getOffer(offer.key))?.state;
+    await vi.waitUntil(async () => (await closed()) === 'withdrawn', { timeout: 20_000 });
+  } finally {
+    await world.close();
+  }
+}
+
 /** As a network does that delivers twice. */
 async function deliverAgain(triage: Holdfast, to: string, message: string): Promise<void> {
   const answer = await fetch(`${to}/a2a`, {
@@ -87,6 +109,7 @@ async function handOff(triage: Holdfast, to: string, caseId: string) {
 }
 
 beforeAll(scenario);
+beforeAll(apart);
 afterAll(() => folder.remove());
 
 describe('the fault points', () => {
