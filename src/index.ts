@@ -35,6 +35,7 @@ export type { FenceToken, PostgresClient, Presentation, SqliteDatabase } from '.
 export { present } from './fence/index.js';
 export type {
   AcceptedWork,
+  AnswerInput,
   CaseByPerson,
   EffectInput,
   EffectResult,
@@ -53,6 +54,8 @@ export type {
 export { EffectNotDone } from './handoff/index.js';
 export type {
   AuditEntry,
+  Candidate,
+  CandidatePlan,
   CaseRow,
   CaseSnapshot,
   DecisionRow,
@@ -63,6 +66,7 @@ export type {
   NotificationEntry,
   NotificationFilter,
   OfferRow,
+  SentTask,
   WorkItem,
 } from './ledger/index.js';
 export type {

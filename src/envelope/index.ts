@@ -27,7 +27,7 @@ export { renderJsonSchemas } from './json-schemas.js';
 export type * from './model.js';
 export { buildOfferMessage, readOffer, readOfferKey, readStoredEnvelope } from './offer.js';
 export { findPersonalData, redactText } from './privacy.js';
-export { scanAnswer, redact } from './redact.js';
+export { redact, scanAnswer } from './redact.js';
 export { createEnvelopeRegistry, type EnvelopeRegistry } from './registry.js';
 export { summarize } from './summarize.js';
 export { envelopeV2 } from './v2/index.js';

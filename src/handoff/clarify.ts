@@ -1,6 +1,6 @@
 import type { Contract } from '../contract/index.js';
 import { HoldfastError, type Limits } from '../core/index.js';
-import { buildAnswerMessage, scanAnswer, parseAnswerPart } from '../envelope/index.js';
+import { buildAnswerMessage, parseAnswerPart, scanAnswer } from '../envelope/index.js';
 import { faultPoint } from '../faults/index.js';
 import { isOpen, type LedgerStore } from '../ledger/index.js';
 import type { Delivery } from './delivery.js';

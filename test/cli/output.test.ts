@@ -53,6 +53,7 @@ describe('the command', () => {
       'fence apply',
       'fence check',
       'fence sql',
+      'handoff answer',
       'handoff escalate',
       'handoff list',
       'handoff query',
