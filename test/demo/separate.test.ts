@@ -49,10 +49,7 @@ describe('holdfast demo triage --mode separate', () => {
     ['V7', '[R-026][R-051][R-070][R-071][R-087] refuses who may not, without fetching anything'],
     ['V8', '[R-072][R-074] takes in a case of the sender itself, and no case of others that it cannot prove'],
     ['V9', '[R-128] holds the cap against what the transcript says'],
-    [
-      'V10',
-      '[R-094][R-095][R-096][R-097] asks a second agent once the offer to the first is closed by proof',
-    ],
+    ['V10', '[R-094][R-095][R-096] asks a second agent once the offer to the first is closed by proof'],
     ['V12', "[R-045][R-167] refuses a sender's context and opens one of its own"],
     ['V14', '[R-082][R-084] refuses another body under the same key, meanwhile or last'],
     ['V15', '[R-050] connects nowhere that evidence may not lead'],
