@@ -8,7 +8,7 @@ export type {
   Verdict,
   VerifiedEvidence,
 } from './contract/index.js';
-export { accept, defineContract, refundDispute, reject } from './contract/index.js';
+export { accept, clarify, decideLater, defineContract, refundDispute, reject } from './contract/index.js';
 export type {
   AcceptanceKey,
   Actor,
@@ -35,6 +35,7 @@ export type { FenceToken, PostgresClient, Presentation, SqliteDatabase } from '.
 export { present } from './fence/index.js';
 export type {
   AcceptedWork,
+  AcceptPendingInput,
   CaseByPerson,
   EffectInput,
   EffectResult,
@@ -46,6 +47,7 @@ export type {
   QueryResult,
   ReassignInput,
   RecoverCaseInput,
+  RejectPendingInput,
   ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
@@ -55,6 +57,7 @@ export type {
   AuditEntry,
   CaseRow,
   CaseSnapshot,
+  Clarification,
   DecisionRow,
   EffectRow,
   KindDefinition,
@@ -63,6 +66,7 @@ export type {
   NotificationEntry,
   NotificationFilter,
   OfferRow,
+  PendingOffer,
   WorkItem,
 } from './ledger/index.js';
 export type {

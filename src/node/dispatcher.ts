@@ -1,6 +1,6 @@
 import { type Clock, isHoldfastError, type Logger, pause, toUtc } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Delivery, Lease, Worker } from '../handoff/index.js';
+import type { Delivery, Lease, Receiver, Worker } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
 import type { PushDelivery } from '../transport/index.js';
 import { attentionLog } from './attention.js';
@@ -12,6 +12,7 @@ export interface DispatcherParts {
   readonly lease: Lease;
   readonly delivery: Delivery;
   readonly worker: Worker;
+  readonly receiver: Pick<Receiver, 'resume'>;
   readonly pushes: PushDelivery;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -90,9 +91,10 @@ export class Dispatcher {
   }
 
   async #takeUp(tenant: string): Promise<void> {
-    const { lease, delivery, worker, pushes, logger } = this.#parts;
+    const { lease, delivery, worker, receiver, pushes, logger } = this.#parts;
     const { signal } = this.#stopping;
     const work = await worker.resume(tenant);
+    const pending = await receiver.resume(tenant);
     await pushes.takeUp(tenant);
     let offers = 0;
     for (let claimed = BATCH; claimed === BATCH && !signal.aborted; offers += claimed) {
@@ -102,6 +104,6 @@ export class Dispatcher {
       // What was claimed counts for this term only. A signal each: many wait at the same time.
       for (const offer of found) void delivery.pursue(offer, AbortSignal.any([signal, lease.term]));
     }
-    if (work + offers > 0) logger.info({ work, offers }, 'taken up');
+    if (work + offers + pending > 0) logger.info({ work, offers, pending }, 'taken up');
   }
 }
