@@ -8,7 +8,7 @@ export type {
   Verdict,
   VerifiedEvidence,
 } from './contract/index.js';
-export { accept, defineContract, refundDispute, reject } from './contract/index.js';
+export { accept, clarify, decideLater, defineContract, refundDispute, reject } from './contract/index.js';
 export type {
   AcceptanceKey,
   Actor,
@@ -35,6 +35,7 @@ export type { FenceToken, PostgresClient, Presentation, SqliteDatabase } from '.
 export { present } from './fence/index.js';
 export type {
   AcceptedWork,
+  AcceptPendingInput,
   AnswerInput,
   CaseByPerson,
   EffectInput,
@@ -47,6 +48,7 @@ export type {
   QueryResult,
   ReassignInput,
   RecoverCaseInput,
+  RejectPendingInput,
   ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
@@ -58,6 +60,7 @@ export type {
   CandidatePlan,
   CaseRow,
   CaseSnapshot,
+  Clarification,
   DecisionRow,
   EffectRow,
   KindDefinition,
@@ -66,6 +69,7 @@ export type {
   NotificationEntry,
   NotificationFilter,
   OfferRow,
+  PendingOffer,
   SentTask,
   WorkItem,
 } from './ledger/index.js';

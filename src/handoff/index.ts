@@ -6,6 +6,7 @@ export { queryPeer } from './inquiry.js';
 export { createLease, type Lease } from './lease.js';
 export type {
   AcceptedWork,
+  AcceptPendingInput,
   AnswerInput,
   CaseByPerson,
   EffectInput,
@@ -20,12 +21,13 @@ export type {
   ReassignInput,
   ReceivedContract,
   RecoverCaseInput,
+  RejectPendingInput,
   ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
 } from './model.js';
 export { createPeople } from './people.js';
-export type { ControlReceiver, OfferReceiver, PeerClient } from './port.js';
+export type { ControlReceiver, OfferReceiver, PeerClient, PendingDecisions, Receiver } from './port.js';
 export { createReceiver } from './receiver.js';
 export { storedResult } from './result.js';
 export { createSender, type Sender } from './sender.js';

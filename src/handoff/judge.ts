@@ -1,4 +1,10 @@
-import { type Contract, checkContract, type OfferView, type VerifiedEvidence } from '../contract/index.js';
+import {
+  type AcceptanceCheck,
+  type Contract,
+  checkContract,
+  type OfferView,
+  type VerifiedEvidence,
+} from '../contract/index.js';
 import { type Clock, compareAmounts, HoldfastError, isHoldfastError, type Limits } from '../core/index.js';
 import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
 import {
@@ -20,7 +26,7 @@ import { mayPass } from '../trust/index.js';
 import type { Delivery } from './answers.js';
 import type { ReceivedContract } from './model.js';
 import { type CaseStanding, type ProvenanceOptions, standingOf, verifyProvenance } from './provenance.js';
-import { runCheck } from './verdict.js';
+import { type Passed, runCheck } from './verdict.js';
 
 /** An offer whose document has been read. */
 export interface OfferInHand extends Delivery {
@@ -118,21 +124,52 @@ function mismatch(path: string, problem: string): HoldfastError {
   return new HoldfastError('chain_mismatch', undefined, { fields: [{ path, problem }] });
 }
 
-/** The contract, the evidence and the acceptance checks. Only evidence needs the network, so it comes after all that does not. */
+/** What the envelope's own content comes to under its contract. */
+export interface Content {
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly constraints: Constraints;
+  readonly loggable: Readonly<Record<string, unknown>>;
+}
+
+/** All of the contract that needs neither network nor anybody's own code but the contract's schemas. @throws the rejection's code */
 export async function judgeContent(
-  offer: OfferInHand,
+  { envelope }: OfferInHand,
   standing: Standing,
   options: JudgeOptions,
-): Promise<{ constraints: Constraints; loggable: Record<string, unknown> }> {
-  const { envelope } = offer;
-  const { contract, handler } = standing.received;
+): Promise<Content> {
+  const { contract } = standing.received;
   const facts = await checkContract(contract, envelope);
   const constraints = agree(envelope, contract, standing.case, standing.kind);
   judgeArtifact(envelope);
-  const bounds = { limits: options.limits, now: options.clock.now(), acceptBy: new Date(envelope.accept_by) };
+  const bounds = boundsOf(envelope, options);
   for (const [at, reference] of envelope.references.entries()) {
     await ofReference(at, async () => checkReference(reference, bounds));
   }
+  return { facts, constraints, loggable: loggableOf(envelope, contract) };
+}
+
+function boundsOf({ accept_by: acceptBy }: HandoffEnvelope, { limits, clock }: JudgeOptions) {
+  return { limits, now: clock.now(), acceptBy: new Date(acceptBy) };
+}
+
+/** What was found out about an offer by the time its checks run. */
+export interface Checked {
+  readonly standing: Standing;
+  readonly content: Content;
+  readonly clarifications: OfferView['clarifications'];
+  /** Whether its evidence may have been kept before. */
+  readonly again: boolean;
+}
+
+/** The evidence, and then the checks: the contract's, and the node's own where it is among them. The first that does not accept is the verdict. */
+export async function runChecks(
+  { envelope }: OfferInHand,
+  { standing, content, clarifications, again }: Checked,
+  checks: readonly (AcceptanceCheck | undefined)[],
+  options: JudgeOptions,
+): Promise<Passed> {
+  const { contract } = standing.received;
+  const bounds = { ...boundsOf(envelope, options), again };
   const evidence: VerifiedEvidence[] = [];
   for (const [at, reference] of envelope.references.entries()) {
     const { artifact_id: artifactId, version } = reference;
@@ -145,14 +182,16 @@ export async function judgeContent(
     root: envelope.root,
     fromAgent: envelope.from_agent,
     epoch: envelope.epoch,
-    facts,
+    facts: content.facts,
     envelope: { ...envelope },
     evidence,
+    clarifications,
   };
-  for (const check of [contract.accept, handler.check]) {
-    if (check) await runCheck(check, view, contract);
+  for (const check of checks) {
+    const verdict = check === undefined ? null : await runCheck(check, view, contract);
+    if (verdict !== null && verdict.verdict !== 'accept') return verdict;
   }
-  return { constraints, loggable: loggableOf(envelope, contract) };
+  return { verdict: 'accept' };
 }
 
 /** Says which of an envelope's references an error is about. */

@@ -170,7 +170,7 @@ function tombstone(key: AcceptanceKey, ref: CaseRef): string {
 }
 
 /** It stands in the audit for as long as that is kept. @throws personal_data */
-function checkReason(reason: string): void {
+export function checkReason(reason: string): void {
   const problems = findPersonalData(reason);
   if (problems.length === 0) return;
   throw new HoldfastError('personal_data', undefined, {
