@@ -8,7 +8,7 @@ export type {
   Verdict,
   VerifiedEvidence,
 } from './contract/index.js';
-export { accept, defineContract, refundDispute, reject } from './contract/index.js';
+export { accept, clarify, decideLater, defineContract, refundDispute, reject } from './contract/index.js';
 export type {
   AcceptanceKey,
   Actor,
@@ -35,6 +35,8 @@ export type { FenceToken, PostgresClient, Presentation, SqliteDatabase } from '.
 export { present } from './fence/index.js';
 export type {
   AcceptedWork,
+  AcceptPendingInput,
+  AnswerInput,
   CaseByPerson,
   CaseReader,
   CaseRecord,
@@ -48,6 +50,7 @@ export type {
   QueryResult,
   ReassignInput,
   RecoverCaseInput,
+  RejectPendingInput,
   ResolutionInput,
   ResolveEffectInput,
   Revocation,
@@ -58,8 +61,11 @@ export type {
 export { EffectNotDone } from './handoff/index.js';
 export type {
   AuditEntry,
+  Candidate,
+  CandidatePlan,
   CaseRow,
   CaseSnapshot,
+  Clarification,
   DecisionRow,
   EffectRow,
   KindDefinition,
@@ -68,6 +74,8 @@ export type {
   NotificationEntry,
   NotificationFilter,
   OfferRow,
+  PendingOffer,
+  SentTask,
   WorkItem,
 } from './ledger/index.js';
 export type {

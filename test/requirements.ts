@@ -164,8 +164,16 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     where: ['sender', 'receiver'],
     what: 'Synchronous acceptance: a blocking send is answered with the decision',
   },
+  'R-093': {
+    where: ['sender', 'ledger'],
+    what: 'Queued acceptance: the send returns at once, and the offer is followed until its deadline',
+  },
+  'R-094': {
+    where: ['sender', 'ledger'],
+    what: 'The next of several candidates is asked once the offer before is closed by proof, and none is skipped',
+  },
   'R-095': {
-    where: ['receiver', 'ledger', 'wire'],
+    where: ['sender', 'receiver', 'ledger', 'wire'],
     what: 'An attempt is closed before the case goes elsewhere, so that its late acceptance loses',
   },
   'R-096': {

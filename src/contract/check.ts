@@ -78,15 +78,29 @@ async function checkFacts(
       problems.push({ code: 'fact_invalid', ...fieldOf(`${path}.value`, issue) });
     }
   }
-  const missing = Object.keys(contract.facts).filter(
-    (key) => contract.facts[key]?.required && !seen.has(key),
-  );
-  problems.push(
-    ...missing.map(
-      (key): Problem => ({ code: 'fact_missing', path: `facts.${key}`, problem: 'is required' }),
-    ),
-  );
   return { problems, outputs };
+}
+
+function missingFacts(contract: Contract, facts: readonly Fact[]): Problem[] {
+  return Object.keys(contract.facts)
+    .filter((key) => contract.facts[key]?.required && !facts.some((fact) => fact.key === key))
+    .map((key) => ({ code: 'fact_missing', path: `facts.${key}`, problem: 'is required' }));
+}
+
+/**
+ * Judges the facts of an answer as those of an envelope; which of them it holds is its sender's choice. Returns the outputs by fact key.
+ * @throws answer_invalid naming every field that the contract does not let cross
+ */
+export async function checkAnswer(
+  contract: Contract,
+  facts: ContractSubject['facts'],
+): Promise<Record<string, unknown>> {
+  const { problems, outputs } = await checkFacts(contract, facts);
+  if (problems.length === 0) return outputs;
+  throw new HoldfastError('answer_invalid', undefined, {
+    fields: problems.map(({ path, problem }) => ({ path, problem })),
+    data: { contract: contract.id, problems: problems.length },
+  });
 }
 
 function checkConstraints(contract: Contract, given: ContractSubject['constraints']): Problem[] {
@@ -145,6 +159,7 @@ export async function checkContract(
   subject: ContractSubject,
 ): Promise<Record<string, unknown>> {
   const { problems, outputs } = await checkFacts(contract, subject.facts);
+  problems.push(...missingFacts(contract, subject.facts));
   problems.push(...checkConstraints(contract, subject.constraints));
   problems.push(...checkReferences(contract, subject.references));
   if (subject.required_output !== contract.requiredOutput) {

@@ -16,6 +16,7 @@ const ALLOWED = ['goal', 'done', 'remaining', 'open_questions', 'constraints', '
 const NAME_LENGTH = 64;
 const TEXT_LENGTH = 500;
 const MAX_REFERENCES = 50;
+const MAX_QUESTIONS = 10;
 
 type Report = (path: string, problem: string) => void;
 
@@ -154,7 +155,7 @@ function checkCodes(codes: unknown, report: Report): void {
 function findProblems(definition: Unchecked<ContractDefinition>): FieldError[] {
   const problems: FieldError[] = [];
   const report: Report = (path, problem) => problems.push({ path, problem });
-  const { name, version, purpose, thin, facts, requiredOutput, output, accept } = definition;
+  const { name, version, purpose, thin, facts, requiredOutput, output, questions, accept } = definition;
   if (!matches(name, KEBAB) || name.length > NAME_LENGTH)
     report('name', `must be kebab-case, at most ${NAME_LENGTH} characters`);
   if (!Number.isInteger(version) || Number(version) < 1 || Number(version) > 9999)
@@ -178,6 +179,11 @@ function findProblems(definition: Unchecked<ContractDefinition>): FieldError[] {
   if (output !== undefined && !isStandardSchema(output))
     report('output', 'must be a Standard Schema (version 1)');
   checkCodes(definition.codes, report);
+  if (
+    questions !== undefined &&
+    !(Number.isInteger(questions) && Number(questions) >= 0 && Number(questions) <= MAX_QUESTIONS)
+  )
+    report('questions', `must be an integer from 0 to ${MAX_QUESTIONS}`);
   if (accept !== undefined && typeof accept !== 'function') report('accept', 'must be a function');
   return problems;
 }

@@ -26,6 +26,11 @@ export interface OfferView {
   readonly facts: Readonly<Record<string, unknown>>;
   readonly envelope: Readonly<Record<string, unknown>>;
   readonly evidence: readonly VerifiedEvidence[];
+  /** What its sender was asked about this offer, and answered; the facts are as in the envelope, valid against the contract. */
+  readonly clarifications: readonly {
+    readonly question: string;
+    readonly answer: { readonly facts: Readonly<Record<string, unknown>>; readonly text: string | null };
+  }[];
 }
 
 /** Evidence whose bytes were fetched, hashed and kept; `read` gives those very bytes. */
@@ -42,6 +47,13 @@ export interface VerifiedEvidence {
 
 export type Verdict =
   | { readonly verdict: 'accept' }
+  | {
+      readonly verdict: 'clarify';
+      /** For the sender, at most 2,000 characters; the check runs again with its answer. */
+      readonly question: string;
+    }
+  /** Somebody has to decide, and has until `accept_by`. */
+  | { readonly verdict: 'later' }
   | {
       readonly verdict: 'reject';
       /** A rejection code of the error table, or one that the contract declares. */
@@ -104,6 +116,8 @@ export interface ContractDefinition {
   readonly output?: StandardSchemaV1;
   /** Rejection codes of the contract's own, with their meaning. */
   readonly codes?: Readonly<Record<string, string>>;
+  /** Most questions that the sender is asked about one offer; 3 where absent. */
+  readonly questions?: number;
   /** Deterministic check on what was received; a node's handler adds the check against its own records. */
   readonly accept?: AcceptanceCheck;
 }

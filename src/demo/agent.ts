@@ -40,7 +40,7 @@ const handlers: Handlers = {
       dir,
       ...(dialOnly ? { ports: confinedNetwork(new Set(dialOnly)) } : {}),
     });
-    if (role === 'billing') holdfast.onHandoff(CONTRACT, billingHandler(setup));
+    if (role === 'billing' || role === 'billing2') holdfast.onHandoff(CONTRACT, billingHandler(setup));
     node = { holdfast, setup };
     const { port } = await holdfast.start({ port: 0 });
     return { port };

@@ -60,6 +60,11 @@ export class AgentProcess {
     }
   }
 
+  /** Lets it go on after it was stopped, as a fault does. */
+  resume(): void {
+    this.#child.kill('SIGCONT');
+  }
+
   /** Ends it as a crash does. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');

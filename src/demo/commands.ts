@@ -8,7 +8,7 @@ import type { CaseRow, EffectRow, NoteRow } from '../ledger/index.js';
 
 export interface AgentSetup {
   readonly dir: string;
-  readonly role: 'triage' | 'billing' | 'outsider';
+  readonly role: 'triage' | 'billing' | 'billing2' | 'outsider';
   readonly systemsUrl: string;
   /** Billing does what it reads in the evidence, as an agent that trusts text would. */
   readonly gullible: boolean;

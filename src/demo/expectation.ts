@@ -52,7 +52,7 @@ export interface RunState extends Standing {
     readonly state: OfferState;
     readonly code: string | null;
   }[];
-  /** Verdicts in billing's ledger, case by case, in the order in which they were made. */
+  /** Verdicts in the receivers' ledgers, case by case, in the order in which they were made. */
   readonly decisions: readonly {
     readonly handoffId: string;
     readonly attempt: number;
@@ -65,7 +65,7 @@ export interface RunState extends Standing {
   readonly effects: readonly EffectLine[];
   /** What the fake business systems were asked to do, refused and repeated attempts included: the permitted effects. */
   readonly attempts: readonly Attempt[];
-  /** What billing holds of the case, and what redaction kept back, by path. */
+  /** What its owner holds of the case, and what redaction kept back, by path. */
   readonly crossed: Crossed | null;
   readonly withheld: readonly string[];
   readonly evidenceFetches: number;

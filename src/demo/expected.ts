@@ -1,6 +1,6 @@
 import type { Crossed, EffectLine, Refused, RunState } from './expectation.js';
 import { CASE_ID, IMPORTED_EPOCH } from './fixture.js';
-import type { LedgerName, Mode, Owner, Position, Standing } from './standing.js';
+import type { LedgerName, Mode, Owner, Standing } from './standing.js';
 
 /** What is written down for all variants before any is played, and what single variants are put together from. */
 
@@ -12,37 +12,48 @@ const HANDOFF_ID = `${CASE_ID}:${IMPORTED_EPOCH + 1}`;
 /** The case at the moments of one handover. */
 type Moment = 'kept' | 'offered' | 'accepted' | 'released' | 'escalated';
 
-const has = (ledger: LedgerName, owner: Owner, epoch: number): Position => ({
-  ...{ ledger, owner, epoch },
-  held: false,
-});
-const TRIAGE_HELD: Position = { ...has('triage', 'triage', 3), held: true };
+type Place = readonly [ledger: LedgerName, owner: Owner, epoch: number, held?: 'held'];
+
+/** The case at one instant: its owner, who can act, and how each ledger that knows it has it. */
+export function at(owner: Owner, acting: readonly Owner[], places: readonly Place[]): Standing {
+  const ledgers = places.map(([ledger, owner, epoch, held]) => ({
+    ledger,
+    owner,
+    epoch,
+    held: held !== undefined,
+  }));
+  return { owner, epoch: Math.max(...ledgers.map(({ epoch }) => epoch)), acting, ledgers };
+}
 
 /** With a ledger each nobody can act while the offer is on its way: triage's is held from its intent until it has the answer. */
 const MOMENTS: Readonly<Record<Mode, Readonly<Record<Moment, Standing>>>> = {
   shared: {
-    kept: { owner: 'triage', epoch: 3, acting: ['triage'], ledgers: [has('shared', 'triage', 3)] },
-    offered: { owner: 'triage', epoch: 3, acting: ['triage'], ledgers: [has('shared', 'triage', 3)] },
-    accepted: { owner: 'billing', epoch: 4, acting: ['billing'], ledgers: [has('shared', 'billing', 4)] },
-    released: { owner: 'billing', epoch: 4, acting: ['billing'], ledgers: [has('shared', 'billing', 4)] },
-    escalated: { owner: 'human', epoch: 4, acting: ['human'], ledgers: [has('shared', 'human', 4)] },
+    kept: at('triage', ['triage'], [['shared', 'triage', 3]]),
+    offered: at('triage', ['triage'], [['shared', 'triage', 3]]),
+    accepted: at('billing', ['billing'], [['shared', 'billing', 4]]),
+    released: at('billing', ['billing'], [['shared', 'billing', 4]]),
+    escalated: at('human', ['human'], [['shared', 'human', 4]]),
   },
   separate: {
-    kept: { owner: 'triage', epoch: 3, acting: ['triage'], ledgers: [has('triage', 'triage', 3)] },
-    offered: { owner: 'triage', epoch: 3, acting: [], ledgers: [TRIAGE_HELD] },
-    accepted: {
-      owner: 'billing',
-      epoch: 4,
-      acting: ['billing'],
-      ledgers: [TRIAGE_HELD, has('billing', 'billing', 4)],
-    },
-    released: {
-      owner: 'billing',
-      epoch: 4,
-      acting: ['billing'],
-      ledgers: [has('triage', 'billing', 4), has('billing', 'billing', 4)],
-    },
-    escalated: { owner: 'human', epoch: 4, acting: ['human'], ledgers: [has('triage', 'human', 4)] },
+    kept: at('triage', ['triage'], [['triage', 'triage', 3]]),
+    offered: at('triage', [], [['triage', 'triage', 3, 'held']]),
+    accepted: at(
+      'billing',
+      ['billing'],
+      [
+        ['triage', 'triage', 3, 'held'],
+        ['billing', 'billing', 4],
+      ],
+    ),
+    released: at(
+      'billing',
+      ['billing'],
+      [
+        ['triage', 'billing', 4],
+        ['billing', 'billing', 4],
+      ],
+    ),
+    escalated: at('human', ['human'], [['triage', 'human', 4]]),
   },
 };
 
@@ -148,6 +159,11 @@ export function rejected(
   handoffId = HANDOFF_ID,
 ): RunState['decisions'][number] {
   return { handoffId, attempt, verdict: 'rejected', code };
+}
+
+/** Closed before it was decided. */
+export function withdrawn(attempt: number): RunState['decisions'][number] {
+  return { handoffId: HANDOFF_ID, attempt, verdict: 'tombstone', code: 'withdrawn' };
 }
 
 /** A rejection that billing stored, which so closed the offer. */

@@ -56,6 +56,7 @@ export async function runTriageDemo(options: TriageDemoOptions): Promise<0 | 1 |
       injected: false,
       confined: false,
       outsider: false,
+      second: false,
       dbs,
       faults: {},
       ...variant.world,

@@ -1,7 +1,7 @@
 import { compareWithLedger, replay, verifyChain } from '../audit/index.js';
 import { canonical, parseUtc } from '../core/index.js';
 import type { HandoffEnvelope } from '../envelope/index.js';
-import type { CaseSnapshot, TaskRow } from '../ledger/index.js';
+import type { CaseSnapshot, TaskRow, WorkItem } from '../ledger/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import type { Crossed, Observation, RunState } from './expectation.js';
 import { CASE_ID, FOREIGN_CASE_ID, UNKNOWN_CASE_ID } from './fixture.js';
@@ -20,38 +20,41 @@ export async function observe(stage: Stage): Promise<Observation> {
   const bookOf = (role: Role) =>
     books.find(({ name }) => name === ledgers.nameFor(role)) ?? fail(`there is no ledger of ${role}`);
   const sent = bookOf('triage').main;
-  const { main: received, snapshots, tasks } = bookOf('billing');
+  const receivers = [...new Set(world.roles().slice(1).map(bookOf))];
+  const received = receivers.map(({ main }) => main);
   const exchanges = (name: Role) => world.proxy(name).exchanges();
 
   const state: RunState = {
     ...standing,
     pointer: { status: pointer.status, owner: world.ownerOf(pointer.owner) },
     offers: sent.offers.map(({ key, state, code }) => ({ attempt: key.attempt, state, code })),
-    decisions: snapshots
-      .flatMap((snapshot) => snapshot.decisions)
+    decisions: receivers
+      .flatMap(({ snapshots }) => snapshots.flatMap(({ decisions }) => decisions))
       .map(({ key, verdict, code }) => ({ handoffId: key.handoffId, attempt: key.attempt, verdict, code })),
     refused: stage.refused,
-    work: received.work.map(({ state }) => state),
+    work: received.flatMap(({ work }) => work.map(({ state }) => state)),
     notes: sum(books, ({ main }) => main.notes.length),
-    effects: received.effects.map(({ operation, amount, key, epoch, state }) => ({
-      operation,
-      amount: amount?.amount ?? '',
-      currency: amount?.currency ?? '',
-      key,
-      epoch,
-      state,
-    })),
+    effects: received
+      .flatMap(({ effects }) => effects)
+      .map(({ operation, amount, key, epoch, state }) => ({
+        operation,
+        amount: amount?.amount ?? '',
+        currency: amount?.currency ?? '',
+        key,
+        epoch,
+        state,
+      })),
     attempts: world.systems.attempts(),
-    crossed: crossedBy(received),
+    crossed: crossedBy(received.flatMap(({ work }) => work)),
     withheld: sent.offers.at(-1)?.withheld.map(({ path }) => path) ?? [],
     evidenceFetches: exchanges('triage').filter(
       ({ method, path }) => method === 'GET' && path.startsWith(`${EVIDENCE_PATH}/`),
     ).length,
     cases: Object.fromEntries(books.map(({ name, cases }) => [name, cases])),
-    contexts: new Set(tasks.map(({ contextId }) => contextId)).size,
+    contexts: sum(receivers, ({ tasks }) => new Set(tasks.map(({ contextId }) => contextId)).size),
     deliveries: {
-      repeated: count(received, 'delivery_repeated'),
-      conflicting: count(received, 'delivery_conflict'),
+      repeated: sum(receivers, ({ main }) => count(main, 'delivery_repeated')),
+      conflicting: sum(receivers, ({ main }) => count(main, 'delivery_conflict')),
     },
     repliesLost: exchanges('billing').filter(({ fate }) => fate === 'reply_dropped').length,
     strayDials,
@@ -115,8 +118,7 @@ function isAudited(snapshot: CaseSnapshot): boolean {
   return verifyChain(snapshot.audit).ok && compareWithLedger(replay(snapshot.audit), snapshot).length === 0;
 }
 
-function crossedBy({ work }: CaseSnapshot): Crossed | null {
-  const [item] = work;
+function crossedBy([item]: readonly WorkItem[]): Crossed | null {
   if (!item) return null;
   const envelope = JSON.parse(item.envelope) as HandoffEnvelope;
   const { goal, done, remaining, facts, constraints } = envelope;

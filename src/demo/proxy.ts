@@ -36,6 +36,7 @@ export class RecordingProxy {
   #targetPort = 0;
   #loseNextReply = false;
   #recording = true;
+  #cut = false;
   /** Called while a message is held, before it goes on. */
   onMoment: ((moment: Moment, message: Crossing) => Promise<void>) | null = null;
   /** Called before that for every message, to look and do nothing; it is told what crosses. */
@@ -62,6 +63,16 @@ export class RecordingProxy {
     this.#loseNextReply = true;
   }
 
+  /** What is under way breaks off, and nothing gets through until the line is mended. */
+  cut(): void {
+    this.#cut = true;
+    this.#server.closeAllConnections();
+  }
+
+  mend(): void {
+    this.#cut = false;
+  }
+
   /** GETs of this path are answered with a redirect, without asking the server. */
   redirect(path: string, location: string): void {
     this.#redirects.set(path, location);
@@ -77,6 +88,7 @@ export class RecordingProxy {
   }
 
   async #relay(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#cut) return void response.destroy();
     const method = request.method ?? 'GET';
     const path = request.url ?? '/';
     const lose = method === 'POST' && this.#loseNextReply;

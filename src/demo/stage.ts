@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HoldfastError, isHoldfastError, type JsonObject } from '../core/index.js';
-import type { HandOffResult } from '../handoff/index.js';
+import type { HandOffInput, HandOffResult } from '../handoff/index.js';
 import type { CaseSnapshot } from '../ledger/index.js';
 import { readRefusal } from './answers.js';
 import type { Prepared, RawSend } from './commands.js';
 import type { Refused, RunState } from './expectation.js';
 import { CONTRACT } from './fixture.js';
-import type { Standing } from './standing.js';
+import type { Role, Standing } from './standing.js';
 import type { Timeline } from './timeline.js';
 import type { World } from './world.js';
 
-const WORK_LIMIT_MS = 10_000;
+const WORK_LIMIT_MS = 30_000;
 
 /** What a play acts on and writes to: the world, the timeline, and what was refused on the way. */
 export class Stage {
@@ -41,10 +41,10 @@ export class Stage {
     return ledgers.snapshot(ledgers.nameFor('triage'), ref);
   }
 
-  /** The case in the ledger in which billing keeps its decisions. */
-  received(): Promise<CaseSnapshot> {
+  /** The case in the ledger in which a receiver keeps its decisions. */
+  received(by: Role = 'billing'): Promise<CaseSnapshot> {
     const { ledgers, ref } = this.world;
-    return ledgers.snapshot(ledgers.nameFor('billing'), ref);
+    return ledgers.snapshot(ledgers.nameFor(by), ref);
   }
 
   /** Who owns the case at this moment, and who can act. */
@@ -75,7 +75,7 @@ export class Stage {
     return this.world.triage.call('prepare', {});
   }
 
-  handOff(prepared: Prepared): Promise<HandOffResult> {
+  handOff(prepared: Prepared, more: Partial<HandOffInput> = {}): Promise<HandOffResult> {
     const { triage, billingUrl, ref } = this.world;
     return triage.call('handOff', {
       ref,
@@ -83,6 +83,7 @@ export class Stage {
       to: billingUrl,
       contract: CONTRACT,
       evidence: [{ artifactId: prepared.artifactId }],
+      ...more,
     });
   }
 
@@ -116,25 +117,26 @@ export class Stage {
     }
   }
 
-  /** Resolves when billing has settled everything it accepted. @throws internal when it does not in time */
-  workSettled(): Promise<CaseSnapshot> {
-    return this.#until(
-      () => this.received(),
+  /** Resolves when this agent has settled everything it accepted. @throws internal when it does not in time */
+  workSettled(by: Role = 'billing'): Promise<CaseSnapshot> {
+    return this.until(
+      () => this.received(by),
       ({ work }) => work.every(({ state }) => state !== 'open'),
-      'billing did not finish its work in time',
+      `${by} did not finish its work in time`,
     );
   }
 
   /** Resolves when triage has verified and kept the receipt of its offer. @throws internal when it does not in time */
   receiptKept(): Promise<CaseSnapshot> {
-    return this.#until(
+    return this.until(
       () => this.sent(),
       ({ offers }) => offers.every(({ receipt }) => receipt !== null),
       'triage did not verify the receipt in time',
     );
   }
 
-  async #until(
+  /** Reads until this is so. @throws internal when it is not in time */
+  async until(
     read: () => Promise<CaseSnapshot>,
     reached: (snapshot: CaseSnapshot) => boolean,
     otherwise: string,

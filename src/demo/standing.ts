@@ -3,7 +3,7 @@ import type { KindDefinition } from '../ledger/index.js';
 export type Mode = KindDefinition['mode'];
 
 /** Agents that can own the case. */
-export type Role = 'triage' | 'billing';
+export type Role = 'triage' | 'billing' | 'billing2';
 
 /** A `human` is a person of triage's. */
 export type Owner = Role | 'human';

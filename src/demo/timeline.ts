@@ -1,16 +1,17 @@
 import type { Outcome } from './expectation.js';
 import type { LedgerName, Owner, Position, Standing } from './standing.js';
 
-const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const;
 type Colour = keyof typeof COLOURS;
 
 const OWNER_COLOUR = {
   triage: 'yellow',
   billing: 'cyan',
+  billing2: 'blue',
   human: 'green',
 } as const satisfies Record<Owner, Colour>;
 const TEXT_WIDTH = 74;
-const LEDGER_WIDTH = 17;
+const LEDGER_WIDTH = 18;
 
 /** What a person reads: one line for each step, with the owner and epoch that each ledger held at that moment. */
 export class Timeline {

@@ -1,4 +1,6 @@
-import { accepted, final, moved, passing, rejected, seen } from './expected.js';
+import { accepted, at, final, moved, passing, rejected, seen, withdrawn } from './expected.js';
+import { CASE_ID } from './fixture.js';
+import { secondCandidate } from './plays/candidates.js';
 import { receiverCrashes, senderCrashes } from './plays/crashes.js';
 import { changedBody, correctedAttempt, foreignContext, injectedOrder, lostReply } from './plays/retries.js';
 import { transfer } from './plays/transfer.js';
@@ -49,7 +51,8 @@ export const V2: Variant = {
 };
 
 export const V3: Variant = {
-  title: 'triage dies after its intent, with its offer on the way, and before the receipt',
+  title:
+    'triage dies after its intent, with its offer on the way, after the acceptance, and before it lets go',
   world: { faults: { triage: 'S2.after_commit=kill9' } },
   play: senderCrashes,
   expected: (mode) => ({
@@ -59,6 +62,7 @@ export const V3: Variant = {
       ['intent stored', 'offered'],
       ['offer on its way', 'offered'],
       ['answer on its way', 'accepted'],
+      ['receipt not stored', 'accepted'],
     ),
   }),
 };
@@ -83,6 +87,78 @@ export const V9: Variant = {
     refused: [{ of: 'the order in the transcript', code: 'cap_exceeded' }],
     writesRefused: 1,
   }),
+};
+
+/** The case at the moments of V10. In one ledger the offer to the first holds nobody back. */
+const WITH_SECOND = {
+  shared: {
+    offered: at('triage', ['triage'], [['shared', 'triage', 3]]),
+    accepted: at('billing2', ['billing2'], [['shared', 'billing2', 4]]),
+    released: at('billing2', ['billing2'], [['shared', 'billing2', 4]]),
+  },
+  separate: {
+    offered: at('triage', [], [['triage', 'triage', 3, 'held']]),
+    accepted: at(
+      'billing2',
+      ['billing2'],
+      [
+        ['triage', 'triage', 3, 'held'],
+        ['billing2', 'billing2', 4],
+      ],
+    ),
+    released: at(
+      'billing2',
+      ['billing2'],
+      [
+        ['triage', 'billing2', 4],
+        ['billing2', 'billing2', 4],
+      ],
+    ),
+  },
+} as const;
+
+export const V10: Variant = {
+  title: 'billing does not accept in time, and a second billing agent is asked',
+  world: { second: true, faults: { billing: 'R3.before_commit=stop' } },
+  play: secondCandidate,
+  expected: (mode) => {
+    const { offered, accepted: taken, released } = WITH_SECOND[mode];
+    const second = [
+      { at: 'second offer on its way', ...offered },
+      { at: 'answer of the second', ...taken },
+    ];
+    const first = { at: 'no answer', ...offered };
+    return {
+      ...moved(mode),
+      ...released,
+      pointer: { status: 'handed_off', owner: 'billing2' },
+      evidenceFetches: 2,
+      contexts: 2,
+      ...(mode === 'shared'
+        ? {
+            offers: [
+              { attempt: 1, state: 'expired', code: null },
+              { attempt: 2, state: 'accepted', code: null },
+            ],
+            decisions: [withdrawn(1), accepted(2)],
+            refused: [final('the first offer, once more', 'withdrawn')],
+            // The offer that comes once more, and the late acceptance, which both the ledger and the receiver note.
+            deliveries: { repeated: 3, conflicting: 0 },
+            trail: [first, ...second, { at: 'late acceptance', ...released }],
+          }
+        : {
+            offers: [
+              { attempt: 1, state: 'rejected', code: 'offer_expired' },
+              { attempt: 2, state: 'accepted', code: null },
+            ],
+            decisions: [rejected(1, 'offer_expired'), accepted(2)],
+            refused: [final('the first offer, once more', 'offer_expired')],
+            deliveries: { repeated: 1, conflicting: 0 },
+            trail: [first, { at: 'in doubt', ...offered }, { at: 'late acceptance', ...offered }, ...second],
+            cases: { triage: [CASE_ID], billing: [], billing2: [CASE_ID] },
+          }),
+    };
+  },
 };
 
 export const V12: Variant = {

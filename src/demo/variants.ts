@@ -1,5 +1,5 @@
 import type { Variant } from './variant.js';
-import { HAPPY, V1b, V2, V3, V4, V9, V12, V14 } from './variants-accepted.js';
+import { HAPPY, V1b, V2, V3, V4, V9, V10, V12, V14 } from './variants-accepted.js';
 import { V1, V1c, V5, V6, V7, V8, V15 } from './variants-refused.js';
 
 const VARIANTS: Readonly<Record<string, Variant>> = {
@@ -14,6 +14,7 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
   V7,
   V8,
   V9,
+  V10,
   V12,
   V14,
   V15,

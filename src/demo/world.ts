@@ -27,6 +27,8 @@ export interface WorldOptions {
   readonly confined: boolean;
   /** A third agent, configured as a peer of billing's without any permission, which owns a case of its own. */
   readonly outsider: boolean;
+  /** A second billing agent, which takes the same cases. */
+  readonly second: boolean;
   /** URLs of the databases that hold ledgers, by their agents, triage's being the shared one; files in the demo's own folder where absent. */
   readonly dbs: Partial<Readonly<Record<Role, string>>>;
   /** Fault points at which an agent's first process dies. */
@@ -74,7 +76,12 @@ export class World {
   static async create(options: WorldOptions): Promise<World> {
     const dir = await mkdtemp(join(tmpdir(), 'holdfast-demo-'));
     const systems = new BusinessSystems(sourceRecord({ injected: options.injected }));
-    const names: AgentName[] = ['triage', 'billing', ...(options.outsider ? (['outsider'] as const) : [])];
+    const names: AgentName[] = [
+      'triage',
+      'billing',
+      ...(options.second ? (['billing2'] as const) : []),
+      ...(options.outsider ? (['outsider'] as const) : []),
+    ];
     const agents = new Map(
       names.map((name) => [
         name,
@@ -180,7 +187,7 @@ export class World {
 
   /** The agents that can own the case, triage first. */
   roles(): readonly Role[] {
-    return ['triage', 'billing'];
+    return ['triage', 'billing', ...(this.#options.second ? (['billing2'] as const) : [])];
   }
 
   async stop(): Promise<void> {
@@ -215,8 +222,10 @@ export class World {
         contracts: permitted ? [CONTRACT] : [],
         skills: permitted ? ['billing'] : [],
       });
-    known('triage', 'billing', true);
-    known('billing', 'triage', true);
+    for (const receiver of this.roles().slice(1)) {
+      known('triage', receiver, true);
+      known(receiver, 'triage', true);
+    }
     if (this.#agents.has('outsider')) known('billing', 'outsider', false);
   }
 

@@ -44,17 +44,8 @@ function refusePersonalData(contract: Contract, out: Scanned): void {
   if (fields.length > 0) throw new HoldfastError('personal_data', undefined, { fields });
 }
 
-/**
- * An answer is asked for by name, so that nothing of it is left out in silence: what the contract does not name is refused.
- * @throws answer_invalid, personal_data naming the fields
- */
+/** The same for an answer, of which the contract names every fact. @throws personal_data naming the fields */
 export function scanAnswer({ facts, text }: AnswerPart, contract: Contract): void {
-  const unnamed = facts.flatMap(({ key }, at) =>
-    Object.hasOwn(contract.facts, key)
-      ? []
-      : [{ path: `facts.${at}.key`, problem: `is not a fact of ${contract.id}` }],
-  );
-  if (unnamed.length > 0) throw new HoldfastError('answer_invalid', undefined, { fields: unnamed });
   const scanned = facts.filter((fact) => contract.facts[fact.key]?.personal !== true);
   const fields = [
     ...scanned.flatMap((fact) => scanValue(`facts.${fact.key}.value`, fact.value)),

@@ -22,6 +22,8 @@ export interface ReferenceBounds {
 export interface ReceiveOptions extends ReferenceBounds {
   readonly downloader: EvidenceDownloader;
   readonly store: EvidenceStore;
+  /** The offer was looked at before: what was kept then is the same bytes. */
+  readonly again?: boolean;
 }
 
 type Download = Awaited<ReturnType<EvidenceDownloader['download']>>;
@@ -101,16 +103,19 @@ export async function receiveEvidence(
   options: ReceiveOptions,
 ): Promise<EvidenceArtifact> {
   checkReference(reference, options);
+  const filename = sanitizeFilename(reference.filename);
+  const artifactId = localIdOf(reference, filename);
+  const kept = options.again === true ? await options.store.find(artifactId) : null;
+  if (kept?.sha256 === reference.sha256) return kept;
   const { mediaType, body } = await download(reference, options);
   const declared = bareMediaType(reference.media_type);
   if (bareMediaType(mediaType ?? '') !== declared) {
     await abandon(body);
     throw refuse('evidence_media_type', 'media_type', 'is not what the server says the content is');
   }
-  const filename = sanitizeFilename(reference.filename);
   return options.store.put(
     readBody(body),
-    { mediaType: declared, filename, artifactId: localIdOf(reference, filename) },
+    { mediaType: declared, filename, artifactId },
     { sha256: reference.sha256, bytes: reference.bytes, maxBytes: options.limits.maxEvidenceBytes },
   );
 }

@@ -26,6 +26,10 @@ export const FAULT_POINTS = {
 
   'R1.received': 'an offer is read; nothing is looked up',
   'R1.after_standing': 'permission, owner and epoch are looked at; nothing is fetched',
+  'R2.before_store': 'an offer is about to be stored undecided, or what its check has come to',
+  'R2.stored': 'an offer is stored undecided; nobody knows',
+  'R2.before_judging': 'a stored offer is about to be checked in the background',
+  'R2.answered': 'the answer to a question is stored; the offer is not checked again yet',
   'R2.after_fetch': 'one piece of evidence is fetched, verified and kept',
   'R2.after_checks': 'all checks are passed; nothing is stored',
   'R3.before_commit': 'the receipt is signed; the acceptance is not stored',

@@ -42,7 +42,7 @@ const MAX_REASON_CHARS = 2000;
 const MAX_FIELD_CHARS = 500;
 
 /** What a user's check says can be anything; what is sent must be readable at the other side, and is never empty there. */
-function clip(text: string, maxChars: number, absent: string): string {
+export function clip(text: string, maxChars: number, absent: string): string {
   const readable = text.slice(0, maxChars).replace(/[^\P{Cc}\t\n\r]|\p{Surrogate}/gu, '?');
   return readable === '' ? absent : readable;
 }

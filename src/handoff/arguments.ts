@@ -76,6 +76,14 @@ const ARGUMENTS = {
   returnCase: shape({ ...byPerson, epoch }),
   escalate: shape({ key, person: text, reason: byPerson.reason }),
   recoverCase: shape({ ...resolution, seenEpoch: epoch.optional(), kind: text.optional() }),
+  acceptPending: shape({ key, person: text }),
+  rejectPending: shape({
+    key,
+    person: text,
+    code: text,
+    reason: byPerson.reason,
+    hint: text.optional(),
+  }),
   resolveEffect: shape({
     ...resolution,
     key: text,

@@ -1,4 +1,4 @@
-import type { Contract } from '../contract/index.js';
+import { type Contract, checkAnswer } from '../contract/index.js';
 import { HoldfastError, type Limits } from '../core/index.js';
 import { buildAnswerMessage, parseAnswerPart, scanAnswer } from '../envelope/index.js';
 import { faultPoint } from '../faults/index.js';
@@ -43,6 +43,7 @@ export async function answerQuestion(input: AnswerInput, options: ClarifyOptions
     ),
     options.limits,
   );
+  await checkAnswer(contract, part.facts);
   scanAnswer(part, contract);
   const message = JSON.stringify(buildAnswerMessage(part, task.taskId));
   await ledger.answerQuestion({ key, n, message, facts: part.facts.map((fact) => fact.key) });

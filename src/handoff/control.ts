@@ -32,10 +32,17 @@ import type { ControlReceiver, Receiver } from './port.js';
 export interface ControlOptions {
   readonly ledger: Pick<
     LedgerStore,
-    'findDecision' | 'listDecisions' | 'getOffer' | 'getKind' | 'voidOffer' | 'withdraw'
+    | 'getPending'
+    | 'findPending'
+    | 'findDecision'
+    | 'listDecisions'
+    | 'getOffer'
+    | 'getKind'
+    | 'voidOffer'
+    | 'withdraw'
   >;
   readonly peers: PeerDirectory;
-  readonly receiver: Pick<Receiver, 'isDeciding'>;
+  readonly receiver: Pick<Receiver, 'isDeciding' | 'changed'>;
   readonly logger: Logger;
 }
 
@@ -64,7 +71,17 @@ export function createControl({ ledger, peers, receiver, logger }: ControlOption
     const decision = await ledger.findDecision(key);
     if (decision !== null) return decided(request, decision);
     checkPermitted(principal);
-    return { ...request, state: deciding ? 'deciding' : 'none' };
+    const pending = await ledger.getPending(key);
+    if (pending === null) return { ...request, state: deciding ? 'deciding' : 'none' };
+    // By now.
+    if (pending.state === 'decided') return queryAttempt(request, principal);
+    const open = pending.clarifications.find(({ answer }) => answer === null);
+    return {
+      ...request,
+      state: 'deciding',
+      task_id: pending.taskId,
+      ...(open === undefined ? {} : { question: { n: open.n, question: open.question } }),
+    };
   }
 
   async function queryCase(request: CaseQuery, principal: Principal): Promise<CaseAnswer> {
@@ -97,6 +114,8 @@ export function createControl({ ledger, peers, receiver, logger }: ControlOption
     faultPoint('W3.after_tombstone');
     const { handoffId, attempt } = key;
     if (result.outcome === 'stored') logger.info({ handoff: handoffId, attempt }, 'handoff withdrawn');
+    const { taskId } = result.decision;
+    if (taskId !== null) receiver.changed(taskId);
     return decided(request, result.decision);
   }
 
@@ -108,7 +127,14 @@ export function createControl({ ledger, peers, receiver, logger }: ControlOption
     }
   }
 
-  return { answer };
+  async function withdrawTask(taskId: string, principal: Principal): Promise<void> {
+    const pending = await ledger.findPending(principal.tenant, taskId);
+    if (pending === null || pending.key.sender !== principal.agent) return;
+    const { root, handoffId: handoff_id, attempt } = pending.key;
+    await withdraw({ verb: 'handoff.withdraw', root, handoff_id, attempt }, principal);
+  }
+
+  return { answer, withdrawTask };
 }
 
 function keyOf(

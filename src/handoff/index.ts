@@ -7,6 +7,7 @@ export { queryPeer } from './inquiry.js';
 export { createLease, type Lease } from './lease.js';
 export type {
   AcceptedWork,
+  AcceptPendingInput,
   AnswerInput,
   CaseByPerson,
   EffectInput,
@@ -21,12 +22,13 @@ export type {
   ReassignInput,
   ReceivedContract,
   RecoverCaseInput,
+  RejectPendingInput,
   ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
 } from './model.js';
 export { createPeople } from './people.js';
-export type { ControlReceiver, OfferReceiver, PeerClient } from './port.js';
+export type { ControlReceiver, OfferReceiver, PeerClient, PendingDecisions, Receiver } from './port.js';
 export { createReceiver } from './receiver.js';
 export { storedResult } from './result.js';
 export { type Revocation, type RevokedOffer, type RevokeInput, revokeEvidence } from './revocation.js';

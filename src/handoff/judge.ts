@@ -1,4 +1,10 @@
-import { type Contract, checkContract, type OfferView, type VerifiedEvidence } from '../contract/index.js';
+import {
+  type AcceptanceCheck,
+  type Contract,
+  checkContract,
+  type OfferView,
+  type VerifiedEvidence,
+} from '../contract/index.js';
 import { type Clock, compareAmounts, HoldfastError, isHoldfastError, type Limits } from '../core/index.js';
 import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
 import {
@@ -21,7 +27,7 @@ import type { Delivery } from './answers.js';
 import { type CaseReader, readCase } from './case-reader.js';
 import type { ReceivedContract } from './model.js';
 import { type CaseStanding, type ProvenanceOptions, standingOf, verifyProvenance } from './provenance.js';
-import { runCheck } from './verdict.js';
+import { type Passed, runCheck } from './verdict.js';
 
 /** An offer whose document has been read. */
 export interface OfferInHand extends Delivery {
@@ -124,22 +130,78 @@ function mismatch(path: string, problem: string): HoldfastError {
   return new HoldfastError('chain_mismatch', undefined, { fields: [{ path, problem }] });
 }
 
-/** The contract, the evidence and the acceptance checks. Only evidence needs the network, so it comes after all that does not. */
+/** What is known of the case under its contract, before any evidence is fetched. */
+export interface Content {
+  /** With what a thin one leaves to the system of record. */
+  readonly envelope: HandoffEnvelope;
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly constraints: Constraints;
+  readonly loggable: Readonly<Record<string, unknown>>;
+}
+
+/** All of the contract that needs neither the evidence nor anybody's own check. @throws the rejection's code; reader_missing, reader_failed */
 export async function judgeContent(
   offer: OfferInHand,
   standing: Standing,
   options: JudgeOptions,
-): Promise<{ constraints: Constraints; loggable: Record<string, unknown> }> {
-  const { contract, handler } = standing.received;
-  if (offer.envelope.thin) return judgeThin(offer, standing, options);
+): Promise<Content> {
   const { envelope } = offer;
+  if (envelope.thin) return judgeThin(offer, standing, options);
+  const { contract } = standing.received;
   const facts = await checkContract(contract, envelope);
   const constraints = agree(envelope, contract, standing.case, standing.kind);
   judgeArtifact(envelope);
-  const bounds = { limits: options.limits, now: options.clock.now(), acceptBy: new Date(envelope.accept_by) };
+  const bounds = boundsOf(envelope, options);
   for (const [at, reference] of envelope.references.entries()) {
     await ofReference(at, async () => checkReference(reference, bounds));
   }
+  return { envelope, facts, constraints, loggable: loggableOf(envelope, contract) };
+}
+
+/** The same of a case that both sides have: what the envelope would have said is read in the system of record, as this agent. */
+async function judgeThin(
+  { envelope, ref }: OfferInHand,
+  { received: { contract }, kind, case: row }: Standing,
+  { reader }: JudgeOptions,
+): Promise<Content> {
+  const read = await readCase({
+    ref,
+    kind,
+    contract,
+    constraints: row.constraints,
+    reader: reader(kind.kind),
+  });
+  const { facts, outputs, constraints, loggable } = read;
+  return {
+    envelope: { ...envelope, facts, constraints },
+    facts: outputs,
+    constraints: { ...constraints, operations: contract.operations },
+    loggable,
+  };
+}
+
+function boundsOf({ accept_by: acceptBy }: HandoffEnvelope, { limits, clock }: JudgeOptions) {
+  return { limits, now: clock.now(), acceptBy: new Date(acceptBy) };
+}
+
+/** What was found out about an offer by the time its checks run. */
+export interface Checked {
+  readonly standing: Standing;
+  readonly content: Content;
+  readonly clarifications: OfferView['clarifications'];
+  /** Whether its evidence may have been kept before. */
+  readonly again: boolean;
+}
+
+/** The evidence, and then the checks: the contract's, and the node's own where it is among them. The first that does not accept is the verdict. */
+export async function runChecks(
+  { standing, content, clarifications, again }: Checked,
+  checks: readonly (AcceptanceCheck | undefined)[],
+  options: JudgeOptions,
+): Promise<Passed> {
+  const { contract } = standing.received;
+  const { envelope } = content;
+  const bounds = { ...boundsOf(envelope, options), again };
   const evidence: VerifiedEvidence[] = [];
   for (const [at, reference] of envelope.references.entries()) {
     const { artifact_id: artifactId, version } = reference;
@@ -147,39 +209,21 @@ export async function judgeContent(
     faultPoint('R2.after_fetch');
     evidence.push(verifiedEvidence({ ...kept, artifactId, version }, options.evidence.store));
   }
-  await runChecks({ contract, handler }, envelope, facts, evidence);
-  return { constraints, loggable: loggableOf(envelope, contract) };
-}
-
-/** The same of a case that both sides have: what the envelope would have said is read in the system of record, as this agent. */
-async function judgeThin({ envelope, ref }: OfferInHand, standing: Standing, { reader }: JudgeOptions) {
-  const { received, kind, case: row } = standing;
-  const { contract } = received;
-  const { constraints } = row;
-  const read = await readCase({ ref, kind, contract, constraints, reader: reader(kind.kind) });
-  const { facts, outputs, constraints: bounds, loggable } = read;
-  await runChecks(received, { ...envelope, facts, constraints: bounds }, outputs, []);
-  return { constraints: { ...bounds, operations: contract.operations }, loggable };
-}
-
-async function runChecks(
-  { contract, handler }: ReceivedContract,
-  envelope: HandoffEnvelope,
-  facts: Record<string, unknown>,
-  evidence: readonly VerifiedEvidence[],
-): Promise<void> {
   const view: OfferView = {
     caseId: envelope.case_id,
     root: envelope.root,
     fromAgent: envelope.from_agent,
     epoch: envelope.epoch,
-    facts,
+    facts: content.facts,
     envelope: { ...envelope },
     evidence,
+    clarifications,
   };
-  for (const check of [contract.accept, handler.check]) {
-    if (check) await runCheck(check, view, contract);
+  for (const check of checks) {
+    const verdict = check === undefined ? null : await runCheck(check, view, contract);
+    if (verdict !== null && verdict.verdict !== 'accept') return verdict;
   }
+  return { verdict: 'accept' };
 }
 
 /** Says which of an envelope's references an error is about. */

@@ -1,10 +1,18 @@
 import { type AcceptanceKey, isHoldfastError, type Logger, newId, pause } from '../core/index.js';
-import type { Claimed, DuePush, LedgerStore, OfferRow, PushClaim, WorkItem } from '../ledger/index.js';
+import type {
+  Claimed,
+  DuePush,
+  LedgerStore,
+  OfferRow,
+  PendingOffer,
+  PushClaim,
+  WorkItem,
+} from '../ledger/index.js';
 
 export interface LeaseOptions {
   readonly ledger: Pick<
     LedgerStore,
-    'heartbeat' | 'isAlive' | 'claimOffers' | 'claimWork' | 'claimPushes' | 'release'
+    'heartbeat' | 'isAlive' | 'claimOffers' | 'claimWork' | 'claimPending' | 'claimPushes' | 'release'
   >;
   /** URL of the agent that this process acts for. */
   readonly agent: string;
@@ -30,6 +38,7 @@ export interface Lease {
   claimOffer(key: AcceptanceKey): Promise<boolean>;
   claimWork(tenant: string, limit: number): Promise<WorkItem[]>;
   claimWorkItem(item: WorkItem): Promise<boolean>;
+  claimPending(tenant: string, limit: number): Promise<PendingOffer[]>;
   claimPushes(
     tenant: string,
     limit: number,
@@ -152,6 +161,7 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
       const one = { tenant: ref.tenant, agent, holder, limit: 1, workId: id };
       return (await claim(() => ledger.claimWork(one))).length > 0;
     },
+    claimPending: (tenant, limit) => claim(() => ledger.claimPending({ tenant, agent, holder, limit })),
     claimPushes: (tenant, limit, under) =>
       claim(() => ledger.claimPushes({ tenant, agent, holder, limit, ...under })),
     async release(claimed) {

@@ -1,4 +1,4 @@
-import type { AcceptanceCheck, Contract, VerifiedEvidence } from '../contract/index.js';
+import type { AcceptanceCheck, Contract, OfferView, VerifiedEvidence } from '../contract/index.js';
 import type { AcceptanceKey, CaseRef, ErrorCode, FieldError, Money } from '../core/index.js';
 import type { CaseFile, Fact, HandoffEnvelope } from '../envelope/index.js';
 import type { EffectRow, NoteRow, OfferRow, SentTask, WorkItem } from '../ledger/index.js';
@@ -125,6 +125,23 @@ export interface AnswerInput {
   readonly text?: string;
 }
 
+/** A person of this node accepts an offer that is stored undecided here. */
+export interface AcceptPendingInput {
+  readonly key: AcceptanceKey;
+  /** The id of the person, as in {@link CaseByPerson}. */
+  readonly person: string;
+}
+
+/** The same, rejected. */
+export interface RejectPendingInput extends AcceptPendingInput {
+  /** A rejection code of the error table, or one that the contract declares. */
+  readonly code: string;
+  /** For the sender, without personal data. */
+  readonly reason: string;
+  /** What the sender could do instead, such as another agent to ask. */
+  readonly hint?: string;
+}
+
 /** What a receiver is asked about: one attempt, or all attempts of this agent on a case. */
 export type QueryInput = {
   /** URL of the receiver. */
@@ -206,6 +223,8 @@ export interface AcceptedWork {
   readonly epoch: number;
   readonly envelope: HandoffEnvelope;
   readonly evidence: readonly VerifiedEvidence[];
+  /** What the sender was asked before the acceptance, and answered. */
+  clarifications(): Promise<OfferView['clarifications']>;
   /** Writes a note to the case. @throws epoch_stale, not_owner */
   note(text: string): Promise<NoteRow>;
   /** Runs one side effect. @throws epoch_stale, cap_exceeded, operation_not_permitted, effect_duplicate, outcome_unknown */

@@ -1,26 +1,18 @@
+import { type Contract, checkAnswer } from '../contract/index.js';
 import {
   type Clock,
   ERROR_TABLE,
   HoldfastError,
-  inTime,
   isErrorCode,
   isHoldfastError,
   type Limits,
   type Logger,
-  newId,
-  sha256Hex,
   toUtc,
 } from '../core/index.js';
-import { type EnvelopeRegistry, type HandoffEnvelope, readOffer, readOfferKey } from '../envelope/index.js';
+import { type EnvelopeRegistry, loggableOf, readAnswer, readOffer, readOfferKey } from '../envelope/index.js';
 import type { EvidenceDownloader, EvidenceStore } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type {
-  DecisionRow,
-  DecisionTask,
-  LedgerStore,
-  SeparateAcceptance,
-  WorkItem,
-} from '../ledger/index.js';
+import type { DeferResult, LedgerStore, OfferStanding, PendingOffer, WorkItem } from '../ledger/index.js';
 import type { Message, Task } from '../protocol/index.js';
 import type { NodeIdentity, PeerDirectory, PeerKeySource, Principal } from '../trust/index.js';
 import {
@@ -31,15 +23,22 @@ import {
   type Rejection,
   rejectionPart,
 } from './answers.js';
+import { createByPerson } from './by-person.js';
 import type { CaseReader } from './case-reader.js';
-import { judgeContent, judgePermission, judgeStanding, type OfferInHand, type Standing } from './judge.js';
+import { createDecisions } from './decisions.js';
+import { judgeContent, judgePermission, judgeStanding, type OfferInHand, runChecks } from './judge.js';
 import { Lanes } from './lanes.js';
+import type { Lease } from './lease.js';
 import type { ReceivedContract } from './model.js';
-import type { Receiver } from './port.js';
+import { News } from './news.js';
+import { beforeItExpires, clarificationsOf, createPending, isAbout } from './pending.js';
+import type { ReceiveOptions, Receiver } from './port.js';
+import type { Passed } from './verdict.js';
 
 export interface ReceiverOptions {
   readonly identity: NodeIdentity;
   readonly ledger: LedgerStore;
+  readonly lease: Pick<Lease, 'holder' | 'claimPending'>;
   readonly peers: PeerDirectory;
   readonly keys: PeerKeySource;
   readonly envelopes: EnvelopeRegistry;
@@ -55,220 +54,183 @@ export interface ReceiverOptions {
   onAccepted(item: WorkItem): void;
 }
 
+/** What a delivery came to: the task of a decision, or an offer that is not decided yet. */
+type Outcome = { readonly task: Task } | { readonly pending: PendingOffer };
+
+/** Of one offer, where its contract does not say. */
+const MAX_QUESTIONS = 3;
+
 /**
  * The receiving pipeline: every offer is untrusted input and is judged from cheap to dear, documents before policy before the network;
  * ownership is compared again inside the acceptance transaction. A verdict is stored before it is answered. Whatever is thrown
  * decided nothing and leaves the offer open.
  */
 export function createReceiver(options: ReceiverOptions): Receiver {
-  const { identity, ledger, clock, logger } = options;
+  const { identity, ledger, clock, envelopes, limits } = options;
   const lanes = new Lanes();
+  const news = new News();
+  const decisions = createDecisions({ ...options, news });
+  const pending = createPending({ ...options, news, judge: judgeStored });
 
-  async function receive(message: Message, principal: Principal): Promise<Task> {
+  async function receive(
+    message: Message,
+    principal: Principal,
+    { returnImmediately = false }: ReceiveOptions = {},
+  ): Promise<Task> {
     let read: ReturnType<typeof readOffer>;
     try {
-      read = readOffer(message, options.envelopes, options.limits);
+      read = readOffer(message, envelopes, limits);
     } catch (error) {
       return refuseUnread(message, principal, toRejection(error));
     }
-    const { envelope, canonical, digest } = read;
-    const offer: OfferInHand = {
-      envelope,
-      canonical,
-      digest,
-      principal,
-      ref: { tenant: principal.tenant, root: envelope.root, caseId: envelope.case_id },
-      key: {
-        tenant: principal.tenant,
-        root: envelope.root,
-        sender: principal.agent,
-        handoffId: envelope.handoff_id,
-        attempt: envelope.attempt,
-      },
-    };
-    return lanes.run(keyText(offer.key), () => decide(offer));
+    const offer = inHand(read, principal);
+    const lane = keyText(offer.key);
+    // Who does not wait for a decision does not wait for one that is being made either; nor where that is made of a stored offer.
+    const stored = !returnImmediately && lanes.has(lane) ? await ledger.getPending(offer.key) : null;
+    const outcome =
+      returnImmediately || (stored !== null && stored.state !== 'decided')
+        ? await take(offer, message, true)
+        : await lanes.run(lane, () => take(offer, message, false));
+    if ('task' in outcome) return outcome.task;
+    return returnImmediately ? pending.taskNow(outcome.pending) : pending.join(outcome.pending);
   }
 
-  async function decide(offer: OfferInHand): Promise<Task> {
+  async function take(offer: OfferInHand, message: Message, stores: boolean): Promise<Outcome> {
     faultPoint('R1.received');
     try {
       if (offer.envelope.to_agent !== identity.url) throw new HoldfastError('not_addressee');
       if (offer.envelope.from_agent !== offer.principal.agent) throw new HoldfastError('peer_mismatch');
       const found = await ledger.offerStanding(offer.key, offer.ref, offer.envelope.kind);
-      if (found.decision) return await answerStored(offer, found.decision);
-      const permitted = judgePermission(offer, found, options);
-      const standing = await judgeStanding(offer, found, permitted, options);
-      faultPoint('R1.after_standing');
-      const content = await beforeItExpires(offer, judgeContent(offer, standing, options));
-      faultPoint('R2.after_checks');
-      return await accept(offer, standing, content, found.incarnation);
+      if (found.decision) return { task: await decisions.answerStored(offer, found.decision) };
+      if (found.pending !== null) return await alreadyStored(offer, found.pending);
+      return await judge(offer, found, { message, before: null, stores });
     } catch (error) {
-      return refuse(offer, toRejection(error));
+      return { task: await decisions.refuse(offer, toRejection(error)) };
     }
   }
 
-  /** A check that never comes back must not hold its offer, and every resend of it, for longer than it could be accepted. */
-  function beforeItExpires<T>({ envelope }: OfferInHand, verdict: Promise<T>): Promise<T> {
-    const leftMs = Date.parse(envelope.accept_by) - clock.now().getTime();
-    return inTime(leftMs, verdict, () => new HoldfastError('offer_expired'));
+  async function alreadyStored(offer: OfferInHand, found: PendingOffer): Promise<Outcome> {
+    if (found.digest !== offer.digest) {
+      await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_conflict');
+      return { task: await decisions.conflict(offer) };
+    }
+    return { pending: found };
   }
 
-  async function accept(
+  /** `stores`: it is to be stored before anything that takes long. @throws the rejection's code, and what decides nothing */
+  async function judge(
     offer: OfferInHand,
-    standing: Standing,
-    content: Awaited<ReturnType<typeof judgeContent>>,
-    incarnation: string,
-  ): Promise<Task> {
-    const { envelope, key, ref, digest } = offer;
-    const at = clock.now();
-    const workId = newId('work');
-    const receipt = await identity.signReceipt({
-      iss: identity.url,
-      root: ref.root,
-      case_id: ref.caseId,
-      handoff_id: key.handoffId,
-      attempt: key.attempt,
-      from_agent: envelope.from_agent,
-      to_agent: envelope.to_agent,
-      old_epoch: envelope.epoch,
-      new_epoch: envelope.epoch + 1,
-      digest,
-      incarnation,
-      iat: Math.floor(at.getTime() / 1000),
-      jti: newId('receipt'),
+    found: OfferStanding,
+    { message, before, stores }: { message: Message; before: PendingOffer | null; stores: boolean },
+  ): Promise<Outcome> {
+    const permitted = judgePermission(offer, found, options);
+    const standing = await judgeStanding(offer, found, permitted, options);
+    faultPoint('R1.after_standing');
+    const inTime = <T>(work: Promise<T>) => beforeItExpires(offer.envelope.accept_by, clock, work);
+    const content = await inTime(judgeContent(offer, standing, options));
+    if (stores) {
+      const outcome = await deferred(offer, await pending.defer(offer, message, { verdict: null, before }));
+      if ('pending' in outcome) pending.takeUp(outcome.pending);
+      return outcome;
+    }
+    const { contract, handler } = permitted.received;
+    const clarifications = before === null ? [] : await clarificationsOf(before, permitted.received);
+    const checked = { standing, content, clarifications, again: before !== null };
+    const checks = [contract.accept, handler.check];
+    const verdict = await inTime(runChecks(checked, checks, options));
+    faultPoint('R2.after_checks');
+    if (verdict.verdict === 'accept') {
+      return { task: await decisions.accept(offer, { standing, content, incarnation: found.incarnation }) };
+    }
+    checkBound(verdict, before, contract);
+    return deferred(offer, await pending.defer(offer, message, { verdict, before }));
+  }
+
+  async function deferred(offer: OfferInHand, result: DeferResult): Promise<Outcome> {
+    switch (result.outcome) {
+      case 'decided':
+        return { task: await decisions.answerStored(offer, result.decision) };
+      case 'conflict':
+        return { task: await decisions.conflict(offer) };
+      default:
+        return { pending: result.pending };
+    }
+  }
+
+  /** One that was stored, as any process of the agent finds it: to be checked, or past its time. */
+  async function judgeStored({ key }: PendingOffer): Promise<void> {
+    await lanes.run(keyText(key), async () => {
+      const now = await ledger.getPending(key);
+      if (now === null || now.message === null) return;
+      const message: Message = JSON.parse(now.message);
+      const principal = { agent: key.sender, tenant: key.tenant, tokenId: now.tokenId };
+      const delivery: Delivery = { key, ref: now.ref, digest: now.digest, principal };
+      try {
+        if (clock.now() > new Date(now.acceptBy)) throw new HoldfastError('offer_expired');
+        if (now.state !== 'deciding') {
+          // It was claimed because its time was over by the database's clock.
+          if (now.holder === options.lease.holder) throw new HoldfastError('busy');
+          return;
+        }
+        faultPoint('R2.before_judging');
+        const offer = inHand(readOffer(message, envelopes, limits), principal);
+        const found = await ledger.offerStanding(key, offer.ref, offer.envelope.kind);
+        if (found.decision === null) await judge(offer, found, { message, before: now, stores: false });
+      } catch (error) {
+        await decisions.refuse(delivery, toRejection(error));
+      }
     });
-    const part = {
-      accepted: true as const,
-      root: ref.root,
-      case_id: ref.caseId,
-      handoff_id: key.handoffId,
-      attempt: key.attempt,
-      epoch: envelope.epoch + 1,
-      work_item: workId,
-      receipt,
-    };
-    const task = decisionTask(part, toUtc(at));
-    faultPoint('R3.before_commit');
-    const result = await ledger.accept({
-      key,
-      ref,
-      kind: envelope.kind,
-      toAgent: envelope.to_agent,
-      epoch: envelope.epoch,
-      digest,
-      contract: envelope.contract,
-      acceptBy: envelope.accept_by,
-      constraints: content.constraints,
-      hops: envelope.chain.hops,
-      tasksLeft: envelope.chain.tasks_left - 1,
-      envelope: offer.canonical,
+  }
+
+  async function answer(
+    message: Message,
+    principal: Principal,
+    { returnImmediately = false }: ReceiveOptions = {},
+  ): Promise<Task> {
+    const { answer: part, digest } = readAnswer(message, limits);
+    const { root, handoff_id: handoffId, attempt, n } = part;
+    const { tenant, agent: sender } = principal;
+    const found = await ledger.getPending({ tenant, root, sender, handoffId, attempt });
+    const received = found && options.received(found.contract);
+    if (!found || !received || found.taskId !== message.taskId || !isAbout(found, part)) {
+      throw new HoldfastError('answer_invalid', undefined, {
+        fields: [{ path: 'message.taskId', problem: 'is not the task of this attempt' }],
+      });
+    }
+    await checkAnswer(received.contract, part.facts);
+    const { key, ref } = found;
+    const result = await ledger.answerOffer({
+      ...{ key, ref, n, digest, principal },
       answer: JSON.stringify(part),
-      workId,
-      task,
-      principal: offer.principal,
-      loggable: content.loggable,
-      ...(standing.kind.mode === 'separate' ? { separate: broughtBy(envelope, standing, receipt) } : {}),
+      message: JSON.stringify(message),
+      loggable: loggableOf(part, received.contract),
+      holder: options.lease.holder,
     });
     switch (result.outcome) {
-      case 'accepted':
-        faultPoint('R3.after_commit');
-        logger.info(
-          { handoff: key.handoffId, attempt: key.attempt, epoch: envelope.epoch + 1 },
-          'handoff accepted',
-        );
-        options.onAccepted(result.work);
-        return JSON.parse(task.task);
-      case 'refused':
-        throw new HoldfastError(result.code, undefined, { data: result.data });
-      case 'decided':
-        return answerStored(offer, result.decision);
       case 'conflict':
-        return conflict(offer);
+        throw new HoldfastError('duplicate_conflict', 'The question was answered otherwise before.');
+      case 'unasked':
+        throw new HoldfastError('answer_invalid', undefined, {
+          fields: [{ path: 'n', problem: 'is not the number of a question that is open' }],
+        });
+      case 'expired': {
+        const expired = toRejection(new HoldfastError('offer_expired'));
+        return decisions.refuse({ key, ref, digest: found.digest, principal }, expired);
+      }
+      case 'stored':
+        faultPoint('R2.answered');
+        news.tell(found.taskId);
+        if (result.pending !== null) pending.takeUp(result.pending);
     }
-  }
-
-  /** What an envelope from another ledger brings into this one. */
-  function broughtBy(
-    { effects }: HandoffEnvelope,
-    { provenance }: Standing,
-    receipt: string,
-  ): SeparateAcceptance {
-    return {
-      provenance,
-      effects: effects.map(({ key, status, operation, amount = null }) => ({
-        key,
-        operation,
-        amount,
-        state: status,
-      })),
-      receipt,
-      receiptKey: JSON.stringify(identity.publicKey),
-    };
-  }
-
-  /** Stores the rejection, then answers it; a decision that stands already is the answer instead. */
-  async function refuse(offer: Delivery, rejection: Rejection): Promise<Task> {
-    const { key, ref, digest, principal } = offer;
-    const part = rejectionPart(rejection, offer, true);
-    const task = decisionTask(part, toUtc(clock.now()));
-    faultPoint('R3.before_reject');
-    const result = await ledger.reject({
-      key,
-      ref,
-      digest,
-      code: rejection.code,
-      answer: JSON.stringify(part),
-      task,
-      principal,
-      data: rejection.data ?? {},
-    });
-    if (result.outcome === 'decided') return answerStored(offer, result.decision);
-    if (result.outcome === 'conflict') return conflict(offer);
-    faultPoint('R3.after_reject');
-    logger.info({ handoff: key.handoffId, attempt: key.attempt, code: rejection.code }, 'handoff rejected');
-    return JSON.parse(task.task);
-  }
-
-  async function answerStored(offer: Delivery, stored: DecisionRow): Promise<Task> {
-    if (stored.digest !== null && stored.digest !== offer.digest) {
-      await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_conflict');
-      return conflict(offer);
-    }
-    faultPoint('R3.before_repeat');
-    await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_repeated');
-    // A tombstone was stored by the sender's side and has no task yet: its first late arrival makes the one that all get.
-    const taskId = stored.taskId ?? `task_${sha256Hex(keyText(offer.key)).slice(0, 32)}`;
-    const held = () => ledger.getTask(offer.key.tenant, offer.principal.agent, taskId);
-    const before = await held();
-    if (before) return JSON.parse(before.task);
-    try {
-      return await storeTask(
-        decisionTask(JSON.parse(stored.answer), toUtc(clock.now()), taskId),
-        offer.principal,
-      );
-    } catch (error) {
-      // Another process was told the same at the same moment.
-      const now = await held();
-      if (now) return JSON.parse(now.task);
-      throw error;
-    }
-  }
-
-  async function conflict(offer: Delivery): Promise<Task> {
-    const part = rejectionPart(
-      { code: 'duplicate_conflict', reason: ERROR_TABLE.duplicate_conflict.meaning },
-      offer,
-      false,
-    );
-    return storeTask(decisionTask(part, toUtc(clock.now())), offer.principal);
+    return returnImmediately ? pending.taskNow(found) : pending.join(found);
   }
 
   /** A document that cannot be read: stored as a rejection where its key can be read, else answered as not final. */
   async function refuseUnread(message: Message, principal: Principal, rejection: Rejection): Promise<Task> {
-    const named = readOfferKey(message, options.envelopes);
+    const named = readOfferKey(message, envelopes);
     if (!named) {
       const part = rejectionPart(rejection, null, false);
-      return storeTask(decisionTask(part, toUtc(clock.now())), principal);
+      return decisions.storeTask(decisionTask(part, toUtc(clock.now())), principal);
     }
     const { root, caseId, handoffId, attempt, digest } = named;
     const { tenant, agent: sender } = principal;
@@ -278,16 +240,46 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       digest,
       principal,
     };
-    return lanes.run(keyText(offer.key), () => refuse(offer, rejection));
+    return lanes.run(keyText(offer.key), () => decisions.refuse(offer, rejection));
   }
 
-  /** An answer that decides nothing still has a task that can be read again. */
-  async function storeTask(task: DecisionTask, { tenant, agent }: Principal): Promise<Task> {
-    await ledger.createTask({ ...task, tenant, peer: agent, handoffId: null });
-    return JSON.parse(task.task);
-  }
+  return {
+    receive,
+    answer,
+    isDeciding: (key) => lanes.has(keyText(key)),
+    untilChanged: (taskId, ms) => news.heard(taskId, ms),
+    changed: (taskId) => news.tell(taskId),
+    resume: (tenant) => pending.resume(tenant),
+    stop: () => pending.stop(),
+    ...createByPerson({ ...options, decisions, inHand }),
+  };
+}
 
-  return { receive, isDeciding: (key) => lanes.has(keyText(key)) };
+/** An offer with the keys that it is looked up by: its sender's are those of the authenticated principal. */
+function inHand(
+  { envelope, canonical, digest }: ReturnType<typeof readOffer>,
+  principal: Principal,
+): OfferInHand {
+  const { tenant, agent: sender } = principal;
+  const { root, case_id: caseId, handoff_id: handoffId, attempt } = envelope;
+  return {
+    ...{ envelope, canonical, digest, principal },
+    ref: { tenant, root, caseId },
+    key: { tenant, root, sender, handoffId, attempt },
+  };
+}
+
+/** @throws ContractRefusal where a check asks on and on */
+function checkBound(
+  { verdict }: Passed,
+  before: PendingOffer | null,
+  { questions = MAX_QUESTIONS }: Contract,
+): void {
+  if (verdict !== 'clarify' || (before?.clarifications.length ?? 0) < questions) return;
+  throw new ContractRefusal({
+    code: 'contract_refused',
+    reason: `The acceptance check still has questions, and may ask ${questions}.`,
+  });
 }
 
 /**

@@ -9,6 +9,7 @@ import { runEffect } from './effects.js';
 import { verifiedEvidence } from './judge.js';
 import type { Lease } from './lease.js';
 import type { AcceptedWork, EffectInput, ReceivedContract } from './model.js';
+import { clarificationsOf } from './pending.js';
 import { storedResult } from './result.js';
 
 export interface WorkerOptions {
@@ -156,6 +157,10 @@ function acceptedWork(item: WorkItem, contract: Contract, options: WorkerOptions
         options.store,
       ),
     ),
+    async clarifications() {
+      const pending = await ledger.getPending(item.key);
+      return pending === null ? [] : clarificationsOf(pending, { contract, handler: {} });
+    },
     note: async (text) => {
       checkArguments('note', { ...write, text });
       return ledger.addNote({ ...write, text });

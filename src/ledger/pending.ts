@@ -1,7 +1,6 @@
 import type { AcceptanceKey, CaseRef } from '../core/index.js';
 import type { Principal } from '../trust/index.js';
 import type { Claim, DecideResult, DecisionTask } from './commands.js';
-import type { NewPush } from './push.js';
 
 /** One question to the sender of an offer, and its answer; both `null` while it is open. */
 export interface Clarification {
@@ -63,8 +62,6 @@ export interface DeferCommand {
   readonly task: DecisionTask;
   /** The process that goes on to check it. */
   readonly holder?: string;
-  /** Who wants to hear of the task. */
-  readonly push?: NewPush;
 }
 
 /** `stands`: it is stored already, in another state than could go to this one; nothing changed. */

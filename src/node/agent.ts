@@ -8,6 +8,7 @@ import {
   type EffectInput,
   type HandOffInput,
   type HandoffHandler,
+  type PendingDecisions,
   type QueryInput,
   type QueryResult,
   revokeEvidence,
@@ -43,6 +44,7 @@ export interface AgentParts {
   readonly readers: CaseReaders;
   readonly sender: Sender;
   readonly service: Service;
+  readonly receiver: PendingDecisions;
   readonly watches: Watches;
   /** Asks a receiver. */
   query(input: QueryInput): Promise<QueryResult>;
@@ -57,7 +59,7 @@ const RETRIED = 500;
 
 /** The agent as its user sees it: each method is one use case, written as this agent or a person of its node, and never as another. */
 export function createAgent(parts: AgentParts): Holdfast {
-  const { config, identity, ledger, evidence, contracts, sender, service, watches } = parts;
+  const { config, identity, ledger, evidence, contracts, sender, service, receiver, watches } = parts;
   const self = identity.url;
   const tenant = config.tenant;
   const people = createPeople({ self, ledger });
@@ -198,6 +200,10 @@ export function createAgent(parts: AgentParts): Holdfast {
       const root = normalizeAgentUrl(query.root ?? self);
       return parts.query({ ...query, to: normalizeAgentUrl(query.to), root });
     },
+
+    listPending: (filter) => receiver.listPending(tenant, filter),
+    acceptPending: (input) => receiver.acceptPending(input),
+    rejectPending: (input) => receiver.rejectPending(input),
 
     onHandoff(contract: string | Contract, handler: HandoffHandler) {
       checkArguments('onHandoff', { contract, handler });

@@ -1,6 +1,6 @@
 import { type Clock, isHoldfastError, type Logger, pause, toUtc } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Delivery, Lease, Sender, Worker } from '../handoff/index.js';
+import type { Delivery, Lease, Receiver, Sender, Worker } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
 import type { PushDelivery } from '../transport/index.js';
 import { attentionLog } from './attention.js';
@@ -13,6 +13,7 @@ export interface DispatcherParts {
   readonly delivery: Delivery;
   readonly sender: Pick<Sender, 'takeUpPlans'>;
   readonly worker: Worker;
+  readonly receiver: Pick<Receiver, 'resume'>;
   readonly pushes: PushDelivery;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -91,9 +92,10 @@ export class Dispatcher {
   }
 
   async #takeUp(tenant: string): Promise<void> {
-    const { lease, delivery, sender, worker, pushes, logger } = this.#parts;
+    const { lease, delivery, sender, worker, receiver, pushes, logger } = this.#parts;
     const { signal } = this.#stopping;
     const work = await worker.resume(tenant);
+    const pending = await receiver.resume(tenant);
     await pushes.takeUp(tenant);
     await sender.takeUpPlans(tenant);
     let offers = 0;
@@ -104,6 +106,6 @@ export class Dispatcher {
       // What was claimed counts for this term only. A signal each: many wait at the same time.
       for (const offer of found) void delivery.pursue(offer, AbortSignal.any([signal, lease.term]));
     }
-    if (work + offers > 0) logger.info({ work, offers }, 'taken up');
+    if (work + offers + pending > 0) logger.info({ work, offers, pending }, 'taken up');
   }
 }

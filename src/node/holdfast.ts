@@ -2,6 +2,7 @@ import type { Contract } from '../contract/index.js';
 import type { AcceptanceKey, CaseRef, Money } from '../core/index.js';
 import type { EvidenceArtifact, EvidenceStore } from '../evidence/index.js';
 import type {
+  AcceptPendingInput,
   AnswerInput,
   CaseByPerson,
   CaseReader,
@@ -14,12 +15,22 @@ import type {
   QueryResult,
   ReassignInput,
   RecoverCaseInput,
+  RejectPendingInput,
   ResolveEffectInput,
   Revocation,
   RevokeInput,
   StatusPointer,
 } from '../handoff/index.js';
-import type { CaseRow, EffectRow, LedgerStore, NoteRow, Quarantine, WorkItem } from '../ledger/index.js';
+import type {
+  CaseRow,
+  DecisionRow,
+  EffectRow,
+  LedgerStore,
+  NoteRow,
+  PendingOffer,
+  Quarantine,
+  WorkItem,
+} from '../ledger/index.js';
 import type { NodeIdentity } from '../trust/index.js';
 import type { Config } from './config-schema.js';
 import type { NewsHandler } from './watches.js';
@@ -213,6 +224,19 @@ export interface Holdfast {
    * Changes nothing. @throws peer_unknown, peer_unreachable, outcome_unknown, peer_error, receipt_invalid
    */
   queryHandoff(query: HandoffQuery): Promise<QueryResult>;
+
+  /** Offers to this agent that are stored undecided, oldest first: being checked, asked about, or left for somebody to decide. */
+  listPending(filter?: {
+    readonly state?: 'deciding' | 'asked' | 'waiting';
+    readonly limit?: number;
+  }): Promise<PendingOffer[]>;
+  /**
+   * A person of this node accepts one of them, in place of the node's own check; all that the acceptance transaction compares holds as ever.
+   * @throws offer_unknown, offer_decided, contract_refused, and what an offer can be rejected for; nothing is decided then
+   */
+  acceptPending(input: AcceptPendingInput): Promise<DecisionRow>;
+  /** A person of this node rejects one of them. @throws offer_unknown, offer_decided, usage, personal_data */
+  rejectPending(input: RejectPendingInput): Promise<DecisionRow>;
 
   /** What this agent does with handoffs under a contract; it then accepts them. Before {@link start}. @throws usage */
   onHandoff(contract: string | Contract, handler: HandoffHandler): void;

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { HoldfastError, type Logger, pause } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Delivery, Lease, Worker } from '../handoff/index.js';
+import type { Delivery, Lease, Receiver, Worker } from '../handoff/index.js';
 import type { Inspection } from '../storage/index.js';
 import type { NodeServer, PushDelivery } from '../transport/index.js';
 import { peersOf } from './config.js';
@@ -16,6 +16,7 @@ export interface ServiceParts {
   readonly delivery: Delivery;
   readonly worker: Worker;
   readonly pushes: PushDelivery;
+  readonly receiver: Pick<Receiver, 'stop'>;
   readonly logger: Logger;
   /** What the node found out about the database of its ledger. */
   readonly ledger: Inspection & { readonly target: string };
@@ -84,7 +85,7 @@ export class Service {
 
   /** What is not done when `shutdown` has passed is taken up by another process, or at the next start. */
   async stop(): Promise<void> {
-    const { config, delivery, worker, pushes, lease, logger } = this.#parts;
+    const { config, delivery, worker, pushes, receiver, lease, logger } = this.#parts;
     faultPoint('N3.draining');
     const inTime = await within(config.shutdown, [
       this.#server?.drain(),
@@ -92,6 +93,7 @@ export class Service {
       delivery.idle(),
       worker.stop(),
       pushes.stop(),
+      receiver.stop(),
     ]);
     if (!inTime)
       logger.warn({ limitMs: config.shutdown }, 'stopped before all was done; the rest is taken up again');

@@ -36,4 +36,4 @@ export {
   REST_PATH,
   WATCH_PATH,
 } from './names.js';
-export { type Message, type Part, type Task, TERMINAL_TASK_STATES } from './wire.js';
+export { type Message, type Part, type Task, type TaskState, TERMINAL_TASK_STATES } from './wire.js';

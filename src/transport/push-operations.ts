@@ -73,7 +73,7 @@ export class PushOperations {
     return given === undefined ? undefined : readPush(this.#options, given, { inline: true });
   }
 
-  /** The task of an offer is decided when anybody can ask to hear of it: it hears of the decision first. */
+  /** Whoever asks with an offer hears of its task as it is first. */
   async addToOffer(push: NewPush, task: Task, { tenant, agent: peer }: Principal): Promise<void> {
     const event = JSON.stringify(StreamResponse.toJSON({ payload: { $case: 'task', value: task } }));
     try {

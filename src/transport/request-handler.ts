@@ -27,8 +27,12 @@ import { isTerminal, messageFromWire, taskFromWire, withHistoryLength } from './
 import { whileHeard } from './event-channel.js';
 import { PushOperations, type PushOperationsOptions } from './push-operations.js';
 import { recorded, recordedStream } from './recorded.js';
+import { statusResponse } from './task-events.js';
 import { listTasks, wholeNumber } from './task-list.js';
 import { requireTask, TaskRunner, type TaskRunnerOptions } from './task-runner.js';
+
+/** Another process may decide an offer: its task is looked at again after that, milliseconds. */
+const FOLLOW_MS = 500;
 
 export interface RequestHandlerOptions extends TaskRunnerOptions, PushOperationsOptions {
   readonly card: AgentCard;
@@ -65,10 +69,11 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     return recorded(context, async (call) => {
       const { historyLength, push } = await this.#configuration(params);
       const message = messageOf(call);
-      const answered = await this.#answer(message, call, push);
+      const returnImmediately = params.configuration?.returnImmediately === true;
+      const answered = await this.#answer(message, call, { push, returnImmediately });
       if (answered !== null) return trimmed(answered, historyLength);
       const { run, events } = await this.#runner.start(message, params, context, call, push);
-      const answer = await run.answer(events, params.configuration?.returnImmediately === true);
+      const answer = await run.answer(events, returnImmediately);
       return trimmed(answer, historyLength);
     });
   }
@@ -95,7 +100,8 @@ export class LedgerRequestHandler implements A2ARequestHandler {
   cancelTask(params: CancelTaskRequest, context: ServerCallContext): Promise<Task> {
     return recorded(context, async ({ principal }) => {
       const found = await requireTask(this.#options.tasks, principal, params.id);
-      if (!isTerminal(found.task)) await this.#runner.cancel(principal, found);
+      if (found.row.handoffId !== null) await this.#options.control.withdrawTask(params.id, principal);
+      else if (!isTerminal(found.task)) await this.#runner.cancel(principal, found);
       const { task } = await requireTask(this.#options.tasks, principal, params.id);
       if (task.status?.state !== TaskState.TASK_STATE_CANCELED) throw new TaskNotCancelableError();
       return task;
@@ -150,14 +156,19 @@ export class LedgerRequestHandler implements A2ARequestHandler {
   }
 
   /** The task of an offer, or the message that answers a control message; `null` where the message is a plain one. */
-  async #answer(message: WireMessage, call: Call, push: NewPush | undefined): Promise<Message | Task | null> {
+  async #answer(
+    message: WireMessage,
+    call: Call,
+    { push, returnImmediately }: { push: NewPush | undefined; returnImmediately: boolean },
+  ): Promise<Message | Task | null> {
     const { kind } = classifyMessage(message, this.#options.vendor);
     if (kind === 'plain') return null;
-    if (message.taskId) {
+    if (kind === 'answer') await requireTask(this.#options.tasks, call.principal, message.taskId);
+    else if (message.taskId) {
       await requireTask(this.#options.tasks, call.principal, message.taskId);
       throw new UnsupportedOperationError('The message belongs to no task that was there before.');
     }
-    if (message.contextId) {
+    if (message.contextId && kind !== 'answer') {
       throw new HoldfastError('message_invalid', undefined, {
         fields: [{ path: 'message.contextId', problem: 'is given by the receiver, not by the sender' }],
       });
@@ -171,7 +182,9 @@ export class LedgerRequestHandler implements A2ARequestHandler {
       }
       return messageFromWire(await this.#options.control.answer(message, call.principal));
     }
-    const task = taskFromWire(await this.#options.receiver.receive(message, call.principal));
+    const { receiver } = this.#options;
+    const take = kind === 'answer' ? receiver.answer : receiver.receive;
+    const task = taskFromWire(await take(message, call.principal, { returnImmediately }));
     if (push !== undefined) await this.#pushes.addToOffer(push, task, call.principal);
     return task;
   }
@@ -183,9 +196,10 @@ export class LedgerRequestHandler implements A2ARequestHandler {
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const { historyLength, push } = await this.#configuration(params);
     const message = messageOf(call);
-    const answered = await this.#answer(message, call, push);
+    const answered = await this.#answer(message, call, { push, returnImmediately: true });
     if (answered !== null) {
-      yield { payload: payloadOf(trimmed(answered, historyLength)) };
+      if ('messageId' in answered) yield { payload: payloadOf(answered) };
+      else yield* this.#follow(answered, call, { historyLength, untilAsked: true });
       return;
     }
     const { events } = await this.#runner.start(message, params, context, call, push);
@@ -203,6 +217,25 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     }
   }
 
+  /** The task of an offer, and what becomes of it, whichever process decides it. */
+  async *#follow(
+    from: Task,
+    { principal, signal }: Call,
+    { historyLength, untilAsked }: { historyLength: number | undefined; untilAsked: boolean },
+  ): AsyncGenerator<StreamResponse, void, undefined> {
+    const { tasks, receiver } = this.#options;
+    yield { payload: { $case: 'task', value: withHistoryLength(from, historyLength) } };
+    let known = from;
+    const isOver = () =>
+      isTerminal(known) || (untilAsked && known.status?.state === TaskState.TASK_STATE_INPUT_REQUIRED);
+    while (!isOver() && !signal.aborted) {
+      const { task } = await requireTask(tasks, principal, from.id);
+      if (isChanged(known, task)) yield* eventsBetween(known, task);
+      known = task;
+      if (!isOver()) await receiver.untilChanged(from.id, FOLLOW_MS);
+    }
+  }
+
   async *#subscribe(
     params: SubscribeToTaskRequest,
     call: Call,
@@ -212,6 +245,10 @@ export class LedgerRequestHandler implements A2ARequestHandler {
     const run = this.#runner.find(call.principal, params.id);
     const task = run?.task ?? found.task;
     if (isTerminal(task)) throw new UnsupportedOperationError('The task is in a terminal state.');
+    if (found.row.handoffId !== null) {
+      yield* this.#follow(found.task, call, { historyLength: undefined, untilAsked: false });
+      return;
+    }
     const events = run?.subscribe();
     try {
       yield { payload: { $case: 'task', value: task } };
@@ -223,6 +260,25 @@ export class LedgerRequestHandler implements A2ARequestHandler {
       events?.close();
     }
   }
+}
+
+function isChanged({ status: before }: Task, { status: after }: Task): boolean {
+  return (
+    before?.state !== after?.state ||
+    before?.timestamp !== after?.timestamp ||
+    before?.message?.messageId !== after?.message?.messageId
+  );
+}
+
+/** The events that lead from one state of a task to a later one. */
+function* eventsBetween(before: Task, after: Task): Generator<StreamResponse, void, undefined> {
+  const { id: taskId, contextId, status } = after;
+  const known = new Set(before.artifacts.map(({ artifactId }) => artifactId));
+  for (const artifact of after.artifacts.filter(({ artifactId }) => !known.has(artifactId))) {
+    const whole = { append: false, lastChunk: true, metadata: undefined };
+    yield { payload: { $case: 'artifactUpdate', value: { taskId, contextId, artifact, ...whole } } };
+  }
+  if (status !== undefined) yield statusResponse(after, status);
 }
 
 function trimmed(answer: Message | Task, historyLength: number | undefined): Message | Task {

@@ -1,11 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type SendMessageRequest, type Task, TaskState } from '@a2a-js/sdk';
-import {
-  RequestMalformedError,
-  TaskNotCancelableError,
-  TaskNotFoundError,
-  UnsupportedOperationError,
-} from '@a2a-js/sdk/errors';
+import { RequestMalformedError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import { type AgentExecutor, RequestContext, type ServerCallContext } from '@a2a-js/sdk/server';
 import { isHoldfastError, type Logger, toUtc } from '../core/index.js';
 import type { NewPush } from '../ledger/index.js';
@@ -113,9 +108,7 @@ export class TaskRunner {
     }
   }
 
-  /** @throws TaskNotCancelableError for the task of an offer, which only its decision ends */
   async cancel(principal: Principal, found: StoredTask): Promise<void> {
-    if (found.row.handoffId !== null) throw new TaskNotCancelableError();
     const { task } = found;
     const running = this.find(principal, task.id);
     if (running !== undefined) return running.cancel();

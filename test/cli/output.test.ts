@@ -53,6 +53,7 @@ describe('the command', () => {
       'fence apply',
       'fence check',
       'fence sql',
+      'handoff answer',
       'handoff escalate',
       'handoff list',
       'handoff query',
@@ -118,7 +119,7 @@ describe('the command', () => {
       'work',
     ])
       expect((await run(group, '--help')).out).toContain(`Example:\n  $ holdfast ${group} `);
-    expect((await run('handoff', 'send', '--help')).out).toMatch(/--to <url> .*\(required\)/);
+    expect((await run('handoff', 'send', '--help')).out).toMatch(/--contract <id> .*\(required\)/);
   });
 
   it('says what each variant of the demo is', async () => {

@@ -169,6 +169,7 @@ describe('the acceptance check of refund-dispute/1', () => {
     root: 'https://triage.example',
     fromAgent: 'https://triage.example',
     epoch: 3,
+    clarifications: [],
     facts: {
       payment_a: payment('pay_A'),
       payment_b: payment('pay_B'),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../postgres/database.js';
-import { GOOD, REFUND, run } from './support.js';
+import { GOOD, LIMIT_MS, REFUND, run } from './support.js';
 
 const COMMAND = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url));
 
@@ -49,39 +49,48 @@ describe('holdfast demo triage --mode separate', () => {
     ['V7', '[R-026][R-051][R-070][R-071][R-087] refuses who may not, without fetching anything'],
     ['V8', '[R-072][R-074] takes in a case of the sender itself, and no case of others that it cannot prove'],
     ['V9', '[R-128] holds the cap against what the transcript says'],
+    ['V10', '[R-094][R-095][R-096] asks a second agent once the offer to the first is closed by proof'],
     ['V12', "[R-045][R-167] refuses a sender's context and opens one of its own"],
     ['V14', '[R-082][R-084] refuses another body under the same key, meanwhile or last'],
     ['V15', '[R-050] connects nowhere that evidence may not lead'],
-  ])('variant %s %s', async (variant) => {
-    const { code, json } = await run({ mode: 'separate', variant });
+  ])(
+    'variant %s %s',
+    async (variant) => {
+      const { code, json } = await run({ mode: 'separate', variant });
 
-    expect(json).toMatchObject({ variant, mode: 'separate', ...GOOD });
-    expect(code).toBe(0);
-  });
+      expect(json).toMatchObject({ variant, mode: 'separate', ...GOOD });
+      expect(code).toBe(0);
+    },
+    LIMIT_MS,
+  );
 
-  it('[R-189] does the same with a PostgreSQL database each', async () => {
-    const triage = await createTestDatabase();
-    const billing = await createTestDatabase();
-    try {
-      // What the first run left is not in the way of the next.
-      for (const variant of [undefined, 'V3', 'V4']) {
-        const { code, json } = await run({
-          mode: 'separate',
-          db: triage.url,
-          dbBilling: billing.url,
-          ...(variant === undefined ? {} : { variant }),
-        });
-        expect(json, variant).toMatchObject(GOOD);
-        expect(code).toBe(0);
+  it(
+    '[R-189] does the same with a PostgreSQL database each',
+    async () => {
+      const triage = await createTestDatabase();
+      const billing = await createTestDatabase();
+      try {
+        // What the first run left is not in the way of the next.
+        for (const variant of [undefined, 'V3', 'V4']) {
+          const { code, json } = await run({
+            mode: 'separate',
+            db: triage.url,
+            dbBilling: billing.url,
+            ...(variant === undefined ? {} : { variant }),
+          });
+          expect(json, variant).toMatchObject(GOOD);
+          expect(code).toBe(0);
+        }
+        const owners = 'SELECT DISTINCT owner FROM holdfast.cases';
+        expect(await triage.query(owners)).toHaveLength(3);
+        expect(await billing.query(owners)).toHaveLength(3);
+      } finally {
+        await triage.drop();
+        await billing.drop();
       }
-      const owners = 'SELECT DISTINCT owner FROM holdfast.cases';
-      expect(await triage.query(owners)).toHaveLength(3);
-      expect(await billing.query(owners)).toHaveLength(3);
-    } finally {
-      await triage.drop();
-      await billing.drop();
-    }
-  }, 60_000);
+    },
+    LIMIT_MS,
+  );
 
   it('shows both ledgers at each step', async () => {
     const child = spawn(process.execPath, [COMMAND, 'demo', 'triage', '--mode', 'separate', '--once']);

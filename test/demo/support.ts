@@ -22,6 +22,9 @@ export const GOOD = {
   observed: { overlaps: [] },
 };
 
+/** For a run in which processes die, and start again up to four times, on a machine that is busy. */
+export const LIMIT_MS = 90_000;
+
 export const REFUND = {
   operation: 'refund',
   amount: '49.00',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../postgres/database.js';
-import { GOOD, REFUND, run } from './support.js';
+import { GOOD, LIMIT_MS, REFUND, run } from './support.js';
 
 const COMMAND = fileURLToPath(new URL('../../bin/holdfast.js', import.meta.url));
 
@@ -54,29 +54,41 @@ describe('holdfast demo triage', () => {
     ['V7', '[R-026][R-051][R-070][R-071][R-087] refuses who may not, without fetching anything'],
     ['V8', '[R-072][R-074] refuses other epochs and unknown cases, and makes no case'],
     ['V9', '[R-128] holds the cap against what the transcript says'],
+    ['V10', '[R-094][R-095][R-096] asks a second agent once the offer to the first is closed by proof'],
     ['V12', "[R-045][R-167] refuses a sender's context and opens one of its own"],
     ['V14', '[R-082] refuses another body under the same key, first or last'],
     ['V15', '[R-050] connects nowhere that evidence may not lead'],
-  ])('variant %s %s', async (variant) => {
-    const { code, json } = await run({ variant: variant.toLowerCase() });
+  ])(
+    'variant %s %s',
+    async (variant) => {
+      const { code, json } = await run({ variant: variant.toLowerCase() });
 
-    expect(json).toMatchObject({ variant, mode: 'shared', ...GOOD });
-    expect(code).toBe(0);
-  });
+      expect(json).toMatchObject({ variant, mode: 'shared', ...GOOD });
+      expect(code).toBe(0);
+    },
+    LIMIT_MS,
+  );
 
-  it.each([undefined, 'V3', 'V4'])('does the same on PostgreSQL, variant %s', async (variant) => {
-    const database = await createTestDatabase();
-    try {
-      // Twice: what the first run left is not in the way of the second.
-      for (let runs = 0; runs < 2; runs += 1) {
-        const { code, json } = await run({ db: database.url, ...(variant === undefined ? {} : { variant }) });
-        expect(json).toMatchObject(GOOD);
-        expect(code).toBe(0);
+  it.each([undefined, 'V3', 'V4'])(
+    'does the same on PostgreSQL, variant %s',
+    async (variant) => {
+      const database = await createTestDatabase();
+      try {
+        // Twice: what the first run left is not in the way of the second.
+        for (let runs = 0; runs < 2; runs += 1) {
+          const { code, json } = await run({
+            db: database.url,
+            ...(variant === undefined ? {} : { variant }),
+          });
+          expect(json).toMatchObject(GOOD);
+          expect(code).toBe(0);
+        }
+      } finally {
+        await database.drop();
       }
-    } finally {
-      await database.drop();
-    }
-  });
+    },
+    LIMIT_MS,
+  );
 
   it('shows who owns the case at each step, stays up until it is asked to stop, and leaves nothing behind', async () => {
     const child = spawn(process.execPath, [COMMAND, 'demo', 'triage']);
@@ -134,7 +146,7 @@ describe('holdfast demo triage', () => {
   it('says which variants there are, and starts nothing for another', async () => {
     await expect(run({ variant: 'V99' })).rejects.toMatchObject({
       code: 'usage',
-      message: expect.stringContaining('V1, V1b, V1c, V2, V3, V4, V5, V6, V7, V8, V9, V12, V14, V15'),
+      message: expect.stringContaining('V1, V1b, V1c, V2, V3, V4, V5, V6, V7, V8, V9, V10, V12, V14, V15'),
     });
   });
 

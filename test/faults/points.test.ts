@@ -44,10 +44,11 @@ async function scenario(): Promise<void> {
   await triage.start();
   await billing.start();
   try {
-    const offer = (caseId: string) => handOff(triage, billing.url, caseId);
+    const offer = (caseId: string, person?: string) => handOff(triage, billing.url, caseId, person);
     expect(await offer('CASE-1')).toMatchObject({ state: 'accepted' });
     check = () => reject('records_disagree', 'not here');
     expect(await offer('CASE-2')).toMatchObject({ state: 'rejected' });
+    expect(await offer('CASE-5', 'ann')).toMatchObject({ state: 'rejected' });
     check = failing;
     const [twice, back] = await Promise.all([offer('CASE-3'), offer('CASE-4')]);
     expect([twice.state, back.state]).toEqual(['open', 'open']);
@@ -97,7 +98,7 @@ async function deliverAgain(triage: Holdfast, to: string, message: string): Prom
   expect(answer.status).toBe(200);
 }
 
-async function handOff(triage: Holdfast, to: string, caseId: string) {
+async function handOff(triage: Holdfast, to: string, caseId: string, person?: string) {
   const { ref } = await triage.openCase({ caseId, kind: 'refund' });
   const { artifactId } = await triage.addEvidence(Buffer.from('charged twice'), {
     filename: 'claim.txt',
@@ -105,7 +106,9 @@ async function handOff(triage: Holdfast, to: string, caseId: string) {
   });
   const file = JSON.parse(readFileSync(CASE_FILE, 'utf8'));
   const caseFile = parseCaseFile(Buffer.from(JSON.stringify({ ...file, case_id: caseId })));
-  return triage.handOff({ ref, caseFile, to, contract: refundDispute.id, evidence: [{ artifactId }] });
+  const named = person === undefined ? {} : { escalateTo: person };
+  const evidence = [{ artifactId }];
+  return triage.handOff({ ref, caseFile, to, contract: refundDispute.id, evidence, ...named });
 }
 
 beforeAll(scenario);

@@ -124,6 +124,8 @@ describe('the time limit of a control message', () => {
     const control = createControl({
       ledger: {
         findDecision: (key) => ledger.findDecision(key),
+        getPending: (key) => ledger.getPending(key),
+        findPending: (...args) => ledger.findPending(...args),
         listDecisions: (...args) => ledger.listDecisions(...args),
         getOffer: (key) => ledger.getOffer(key),
         getKind: (...args) => ledger.getKind(...args),
@@ -136,7 +138,7 @@ describe('the time limit of a control message', () => {
       peers: createPeerDirectory([
         { url: TRIAGE, key: 'x'.repeat(43), tenant: 'default', contracts: ['a/1'], skills: ['a'] },
       ]),
-      receiver: { isDeciding: () => false },
+      receiver: { isDeciding: () => false, changed: () => undefined },
       logger: silentLogger,
     });
     const principal: Principal = { agent: TRIAGE, tenant: 'default', tokenId: 'jti' };

@@ -156,9 +156,17 @@ export async function createWorld(
   };
   const accepted: WorkItem[] = [];
   const handler: World['handler'] = { current: {} };
+  const leaseOfBilling = createLease({
+    ledger,
+    agent: BILLING,
+    logger: silentLogger,
+    leaseMs: 15_000,
+    beatMs: 5_000,
+  });
   const receiver = createReceiver({
     identity: identities.billing,
     ledger,
+    lease: leaseOfBilling,
     peers: peersOfBilling,
     keys,
     envelopes,
@@ -286,7 +294,8 @@ export async function createWorld(
       aheadMs += ms;
     },
     async close() {
-      await lease.end();
+      await receiver.stop();
+      await Promise.all([lease.end(), leaseOfBilling.end()]);
       await ledger.close();
       await rm(dir, { recursive: true, force: true });
     },

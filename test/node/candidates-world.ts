@@ -101,7 +101,10 @@ export async function startCandidates(mode: Mode, push = false): Promise<Candida
       dir: join(folder.path, name),
       config: configOf(name),
       ...(name === 'triage' ? {} : { handlers: { [CONTRACT]: handler } }),
-      ports: { clock, pace: { sweepMs: 50, beatMs: 100, offerBackoffMs: [20, 100] } },
+      ports: {
+        clock,
+        pace: { sweepMs: 50, beatMs: 100, offerBackoffMs: push ? [60_000, 60_000] : [20, 100] },
+      },
     });
     listening.set(name, (await node.start({ port: 0 })).port);
     return node;

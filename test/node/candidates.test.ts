@@ -31,7 +31,7 @@ describe.each<Mode>(['shared', 'separate'])('ordered candidates, %s', (mode) => 
   afterEach(() => world.close());
 
   it(
-    '[R-094][R-095][R-097] tries the second once the first is closed by proof, and refuses the late acceptance of the first',
+    '[R-094][R-095] tries the second once the first is closed by proof, and refuses the late acceptance of the first',
     async () => {
       const { triage, first, second } = world;
       const late = slow();
@@ -210,6 +210,22 @@ describe('ordered candidates', () => {
     expect(await triage.node.ledger.listAttention('default')).toEqual([]);
     expect(await world.problems()).toEqual([]);
   });
+
+  it.each(['C2.before_escalation', 'C2.after_escalation'])(
+    '[R-098] does so once, killed at %s',
+    async (point) => {
+      world = await startCandidates('shared');
+      await world.open();
+      const { triage, first } = world;
+      first.check = () => reject('records_disagree', 'No such payment.');
+      const input = { to: first.url, escalateTo: 'ann' };
+      expect(await world.handOffAndDie(`${point}=kill9`, input)).toBe('SIGKILL');
+      await expect.poll(() => world.plan(), WAIT).toBe('ended escalated');
+      expect(await world.owners()).toEqual(new Set([`person:ann@${triage.url} at 4`]));
+      expect(await world.problems()).toEqual([]);
+    },
+    LIMIT_MS,
+  );
 
   it(
     '[R-096] stops while an offer is in doubt, and goes on by proof',

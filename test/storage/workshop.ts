@@ -64,7 +64,12 @@ export async function fullLedger({ path }: Workshop): Promise<string> {
   await ledger.startEffect({ ...asBilling, ...start('refund-1') });
   await ledger.settleEffect({ ...asBilling, key: 'refund-1', state: 'done', outcome: null });
   await openCase(ledger, 'CASE-2');
-  await ledger.intendOffer(intend(clock, { ref: ref('CASE-2') }));
+  const candidates = [{ agent: asBilling.writer, attempt: 1, passed: null }];
+  const plan = { from: null, candidates, escalateTo: null, acceptWithinMs: 60_000 };
+  const { key } = await ledger.intendOffer(intend(clock, { ref: ref('CASE-2'), plan }));
+  const question = { n: 1, text: 'Which one? \u0001\u0000' };
+  await ledger.noteTask({ key, taskId: 't3', state: 'TASK_STATE_INPUT_REQUIRED', question });
+  await ledger.answerQuestion({ key, n: 1, message: '{}', facts: [] });
   await ledger.reject(rejection(clock, 'schema_invalid', { caseId: 'CASE-2' }));
   await ledger.openCase({
     ref: ref('CASE-3', 'zeta'),

@@ -80,6 +80,8 @@ export function scriptedReceiver(
       peers.push(principal.agent);
       return answer(message);
     },
+    answer: () => Promise.reject(new HoldfastError('answer_invalid')),
+    untilChanged: async () => undefined,
   };
 }
 
@@ -97,6 +99,7 @@ export function scriptedControl(
       peers.push(principal.agent);
       return answer(message);
     },
+    withdrawTask: async () => undefined,
   };
 }
 

@@ -2,8 +2,8 @@ import type { Moment } from '../proxy.js';
 import type { Stage } from '../stage.js';
 
 /**
- * V3: triage dies three times over one handover: with its intent stored and nothing sent, with the offer on its way, and with the
- * answer on its way back. Each time it starts again and goes on from what it had stored.
+ * V3: triage dies four times over one handover: with its intent stored and nothing sent, with the offer on its way, with the answer on
+ * its way back, and with the receipt verified and not stored. Each time it starts again and goes on from what it had stored.
  */
 export async function senderCrashes(stage: Stage): Promise<void> {
   const { world } = stage;
@@ -26,9 +26,17 @@ export async function senderCrashes(stage: Stage): Promise<void> {
   await world.restart('triage');
   await answered;
 
+  await ignoringDeath(world.restart('triage', 'S6.before_commit=kill9'));
+  await world.triage.died();
+  await stage.witness(
+    'receipt not stored',
+    '7',
+    'triage dies a last time: it has verified the receipt, and not stored it',
+  );
+
   await world.restart('triage');
   await stage.receiptKept();
-  await stage.say('7', 'triage starts again, finds the acceptance in the ledger and verifies its receipt');
+  await stage.say('7', 'triage starts again, reads the acceptance back and keeps its receipt');
   await stage.workSettled();
 }
 

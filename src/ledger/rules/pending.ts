@@ -14,7 +14,6 @@ import type {
 } from '../pending.js';
 import { alreadyDecided, checkKey } from './deliveries.js';
 import { attemptOf } from './facts.js';
-import { changesOf } from './push.js';
 import type { Change, LedgerView, Rule, Ruling } from './ruling.js';
 import { taskOf } from './tasks.js';
 
@@ -55,7 +54,7 @@ export const deferOffer: Rule<DeferCommand, DeferResult> = (view, command) => {
     rev: found === null ? 1 : row.rev + 1,
   };
   const changes =
-    found === null ? stored(view, command, pending) : moved(view, pending, JSON.parse(command.task.task));
+    found === null ? stored(command, pending) : moved(view, pending, JSON.parse(command.task.task));
   const facts = [
     ...(found === null ? [factOf(pending, 'offer_received', { ...particularsOf(command) })] : []),
     ...(question === undefined
@@ -174,28 +173,28 @@ function received(view: LedgerView, command: DeferCommand): PendingOffer {
   };
 }
 
-function stored(view: LedgerView, command: DeferCommand, row: PendingOffer): Change[] {
-  const { key, task, principal, push } = command;
-  const { tenant } = key;
-  const asked = push === undefined ? null : changesOf(view, { tenant, taskId: task.id, push });
+function stored({ key, task, principal }: DeferCommand, row: PendingOffer): Change[] {
   return [
     { do: 'add_task', row: taskOf(task, key, principal) },
     { do: 'add_pending', row },
-    ...(asked === null ? [] : asked.changes),
-    ...(asked === null ? [] : [told(view, taskOf(task, key, principal), { task: JSON.parse(task.task) })]),
   ];
 }
 
 /** The task as it is now, in its next version; what its status said before goes to its history. */
 function moved(view: LedgerView, row: PendingOffer, to: Task, heard: readonly Message[] = []): Change[] {
   const before = taskRow(view, row);
+  // Whether it is being checked or waits for somebody, its sender need not know.
+  if (to.status.state === before.state) return [{ do: 'set_pending', row }];
   const { status, history = [] }: Task = JSON.parse(before.task);
   const said = status.message === undefined ? [] : [status.message];
   const past = [...history, ...said, ...heard];
+  const { contextId } = before;
+  const { message } = to.status;
   const task: Task = {
     ...to,
     id: before.id,
-    contextId: before.contextId,
+    contextId,
+    status: message === undefined ? to.status : { ...to.status, message: { ...message, contextId } },
     ...(past.length === 0 ? {} : { history: past }),
   };
   const saved: TaskRow = {
@@ -205,7 +204,7 @@ function moved(view: LedgerView, row: PendingOffer, to: Task, heard: readonly Me
     version: before.version + 1,
     task: JSON.stringify(task),
   };
-  const { id: taskId, contextId } = task;
+  const { id: taskId } = task;
   const news =
     row.state === 'decided' ? { task } : { statusUpdate: { taskId, contextId, status: task.status } };
   return [{ do: 'save_offer_task', row: saved }, { do: 'set_pending', row }, told(view, saved, news)];

@@ -58,10 +58,12 @@ export const addPush: Rule<AddPushCommand, PushConfig> = (view, command) => {
   const { changes, row, isNew } = changesOf(view, command);
   const { pushId } = row;
   const at = toUtc(view.now);
+  // Of an offer, the task as it is now: whatever comes after it is told in its own transaction.
+  const body = task.handoffId === null ? event : JSON.stringify({ task: JSON.parse(task.task) });
   const first: Change[] =
-    event === undefined || !isNew
+    event === undefined || body === undefined || !isNew
       ? []
-      : [{ do: 'notify', tenant, taskId, pushId, seq: task.version, body: event, at }];
+      : [{ do: 'notify', tenant, taskId, pushId, seq: task.version, body, at }];
   return { changes: [...changes, ...first], audit: null, result: row };
 };
 

@@ -16,6 +16,7 @@ import {
   toNotification,
   toPush,
 } from '../rows/push.js';
+import type { TaskColumns } from '../rows/tasks.js';
 import type { Session } from './connection.js';
 import type { Ask } from './keys.js';
 
@@ -27,13 +28,14 @@ export type PushScope =
   | { readonly dead: DeadFilter };
 
 export interface PushRows {
+  readonly tasks?: readonly TaskColumns[];
   readonly pushes: readonly PushColumns[];
   readonly notifications: readonly NotificationColumns[];
 }
 
 const HOLD_TASK = {
   name: 'hold task',
-  text: 'SELECT 1 FROM holdfast.tasks WHERE tenant = $1 AND id = $2 FOR NO KEY UPDATE',
+  text: 'SELECT * FROM holdfast.tasks WHERE tenant = $1 AND id = $2 FOR NO KEY UPDATE',
 };
 const OF_TASK_TEXT = 'SELECT * FROM holdfast.push_configs WHERE tenant = $1 AND task_id = $2 ORDER BY ord';
 const OF_TASK = { name: 'pushes of task', text: OF_TASK_TEXT };
@@ -89,8 +91,9 @@ export async function pushRows(
   now: Date,
 ): Promise<PushRows> {
   if ('task' in scope) {
-    await session.query(HOLD_TASK, [tenant, scope.task]);
     return {
+      // As it is once nobody changes it any more.
+      tasks: await session.query<TaskColumns>(HOLD_TASK, [tenant, scope.task]),
       pushes: await session.query<PushColumns>(HOLD_OF_TASK, [tenant, scope.task]),
       notifications: [],
     };

@@ -84,11 +84,10 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   reject: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   recordDelivery: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
-  deferOffer: ({ ref, key, holder, push, task }) => ({
+  deferOffer: ({ ref, key, holder }) => ({
     ...ofCase({ ref }),
     key,
     ...(holder === undefined ? {} : { holder }),
-    ...(push === undefined ? {} : { pushes: { task: task.id } }),
   }),
   answerOffer: ({ ref, key, holder }) => ({
     ...ofCase({ ref }),

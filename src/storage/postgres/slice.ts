@@ -264,8 +264,9 @@ export class Slice {
     for (const columns of items) this.#putWork(columns);
   }
 
-  addPushes({ pushes, notifications }: PushRows): void {
+  addPushes({ tasks = [], pushes, notifications }: PushRows): void {
     const { tables } = this.#state;
+    for (const task of tasks) tables.tasks.put(toTask(task), task.tenant, task.id);
     for (const row of pushes) tables.pushes.put(toPush(row), row.push_id);
     for (const row of notifications) tables.notifications.put(toNotification(row), row.push_id, row.seq);
   }

@@ -55,7 +55,7 @@ const NOTHING: CaseSnapshot = {
   work: [],
   effects: [],
   notes: [],
-  transfers: [],
+  transfers: [], pending: [], plan: null, sentTasks: [],
   audit: [],
 };
 

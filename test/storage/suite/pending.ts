@@ -93,6 +93,17 @@ async function taskState(ledger: LedgerStore, id = 'task_1') {
   return { state: row.state, version: row.version, task: JSON.parse(row.task) };
 }
 
+/** As with a configuration that came with the message. */
+async function listen(ledger: LedgerStore): Promise<void> {
+  await ledger.addPush({
+    tenant: 'acme',
+    peer: TRIAGE,
+    taskId: 'task_1',
+    push: PUSH,
+    event: 'of a plain task',
+  });
+}
+
 async function agrees(ledger: LedgerStore): Promise<void> {
   const snapshot = await ledger.snapshot(ref());
   verifyChain(snapshot.audit);
@@ -136,7 +147,8 @@ export function pendingSuite(open: OpenLedger): void {
       '[R-093] ends with its %s, which ends its task in the same transaction',
       async (_, state, decide) => {
         const { ledger, clock } = await ledgerWithCase(open);
-        await ledger.deferOffer(deferral(clock, { push: PUSH }));
+        await ledger.deferOffer(deferral(clock));
+        await listen(ledger);
         clock.advance(1000);
         await decide(clock)(ledger);
         const decision = await ledger.findDecision(deferral(clock).key);
@@ -200,10 +212,11 @@ export function pendingSuite(open: OpenLedger): void {
   describe('questions about an offer', () => {
     it('[R-093] go to its sender one by one, and the answers to the check', async () => {
       const { ledger, clock } = await ledgerWithCase(open);
-      expect(await ledger.deferOffer(asking(clock, 1, { push: PUSH }))).toMatchObject({
+      expect(await ledger.deferOffer(asking(clock, 1))).toMatchObject({
         outcome: 'stored',
         pending: { state: 'asked', clarifications: [{ n: 1, question: 'Question 1?', answer: null }] },
       });
+      await listen(ledger);
       expect(await ledger.deferOffer(asking(clock, 2))).toMatchObject({ outcome: 'stands' });
       expect(await ledger.answerOffer(answering(2))).toMatchObject({ outcome: 'unasked' });
       const answered = await ledger.answerOffer(answering(1));
