@@ -160,6 +160,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
   'R-089': { where: ['ledger'], what: 'An uncertain outcome is kept, and no second agent repeats it' },
   'R-090': { where: ['ledger', 'node'], what: 'A decision can be read by handoff id and by case' },
+  'R-091': {
+    where: ['ledger'],
+    what: 'What comes too late from an earlier owner is kept as a report, and overwrites nothing',
+  },
   'R-092': {
     where: ['sender', 'receiver'],
     what: 'Synchronous acceptance: a blocking send is answered with the decision',
@@ -196,6 +200,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     what: 'A missing constraint prevents acceptance, and policy blocks the act all the same',
   },
   'R-103': { where: ['receiver'], what: "The receiver's own records disagree: refused with the reason" },
+  'R-104': {
+    where: ['sender', 'receiver'],
+    what: 'Structural checks are deterministic: no order, no clock and no second look changes a verdict',
+  },
   'R-105': {
     where: ['receiver', 'wire'],
     what: 'A rejection has code, reason, fields, retryable and a hint',
@@ -205,6 +213,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   // Tasks
   'R-107': { where: ['receiver', 'wire'], what: "Tasks use A2A's states" },
   'R-108': { where: ['receiver'], what: 'The receiver mints the task id' },
+  'R-112': {
+    where: ['sender', 'receiver', 'ledger'],
+    what: 'Each attempt names its artifact version; a later one erases nothing of the earlier',
+  },
   'R-113': { where: ['receiver', 'wire'], what: 'The decision is in an artifact, not in a status message' },
 
   // Authority
@@ -265,6 +277,8 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   'R-170': { where: ['sender', 'receiver'], what: 'No expired reference' },
   'R-171': { where: ['receiver'], what: 'No drift between versions' },
   'R-175': { where: ['receiver'], what: 'Duplicate notifications do nothing twice' },
+  'R-180': { where: ['sender'], what: 'A lost acknowledgement is found out about, not worked around' },
+  'R-182': { where: ['ledger'], what: 'A stale completion overwrites nothing' },
 
   // Tests
   'R-188': {

@@ -25,6 +25,7 @@ export interface RevokedOffer {
   readonly recorded: boolean;
 }
 
+/** What a revocation came to. */
 export interface Revocation {
   readonly artifacts: readonly EvidenceArtifact[];
   /** Offers of this agent, newest first; those that were closed before without an acceptance are not among them. */

@@ -239,4 +239,46 @@ describe('a handover by the command', () => {
       ),
     ).toContain('raw');
   });
+
+  it('[R-053] revokes evidence, shows that it is revoked, and offers it no more', async () => {
+    await at(triage, 'evidence', 'add', TRANSCRIPT, '--artifact', 'wrong', '--redact');
+    const reason = ['--reason', 'it is of another customer'];
+    expect(await at(triage, 'evidence', 'revoke', 'wrong')).toMatchObject({ exit: 2 });
+    expect(await at(triage, 'evidence', 'revoke', 'wrong@2', ...reason)).toMatchObject({ exit: 2 });
+    const revoked = await at(triage, 'evidence', 'revoke', 'wrong', ...reason);
+    expect(revoked).toMatchObject({
+      exit: 0,
+      json: { artifacts: [{ artifactId: 'wrong', revoked: { reason: reason[1] } }], offers: [] },
+    });
+    const { artifacts } = (await at(triage, 'evidence', 'list')).json;
+    expect(artifacts.find((one: { artifactId: string }) => one.artifactId === 'wrong')).toMatchObject({
+      revoked: { reason: reason[1] },
+    });
+    const shown = (await run('evidence', 'list', '--dir', triage.dir)).out;
+    expect(shown).toContain('REVOKED');
+    expect(shown).toMatch(/^wrong .* \d{4}-\d\d-\d\dT\S+Z /m);
+    await at(triage, 'case', 'open', '--id', 'CASE-7009', '--kind', 'refund');
+    const file = join(folder.path, 'case-7009.json');
+    writeFileSync(
+      file,
+      JSON.stringify({ ...JSON.parse(readFileSync(CASE_FILE, 'utf8')), case_id: 'CASE-7009' }),
+    );
+    const sent = await at(
+      triage,
+      ...[
+        'handoff',
+        'send',
+        '--file',
+        file,
+        '--to',
+        billing.url,
+        '--contract',
+        CONTRACT,
+        '--artifact',
+        'wrong',
+      ],
+    );
+    expect(sent).toMatchObject({ exit: 2, json: { error: { code: 'evidence_revoked' } } });
+    expect((await at(triage, 'handoff', 'list', '--case', 'CASE-7009')).json.offers).toEqual([]);
+  });
 });

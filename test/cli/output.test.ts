@@ -50,6 +50,7 @@ describe('the command', () => {
       'evidence add',
       'evidence get',
       'evidence list',
+      'evidence revoke',
       'fence apply',
       'fence check',
       'fence sql',

@@ -59,7 +59,7 @@ describe('two organisations with a ledger each', () => {
     await expect(startRefund(billing.node, 'refund-2', 2)).resolves.toMatchObject({ state: 'started' });
   });
 
-  it('[R-088][R-083] finds out about an acceptance whose answer was lost, and releases', async () => {
+  it('[R-088][R-083][R-180] finds out about an acceptance whose answer was lost, and releases', async () => {
     billing.line.lose('replies');
     const lost = await world.handOff(triage, billing);
     expect(lost).toMatchObject({ state: 'open', problem: 'outcome_unknown' });

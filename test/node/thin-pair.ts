@@ -53,7 +53,7 @@ export function reviewContract(change: Partial<ContractDefinition> = {}): Contra
 }
 
 /** The system of record that both agents have access to, each with a connection of its own. */
-export class Payments {
+class Payments {
   readonly #file: string;
   readonly #db: Database.Database;
   readonly #connections: Database.Database[] = [];

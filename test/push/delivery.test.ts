@@ -219,7 +219,7 @@ describe('an endpoint', () => {
     expect(await list(it)).toEqual([]);
   });
 
-  test('that answers 410 is sent nothing more', async () => {
+  test('[R-147] that answers 410 is sent nothing more, and what it did not get can be seen', async () => {
     const it = await world(threeEvents);
     hook.answer = answerWith(410);
     await it.ask();

@@ -133,7 +133,7 @@ export function effectSuite(open: OpenLedger): void {
       });
     });
 
-    it("[R-075] keeps a former owner's late settlement as a report, and leaves settling to the owner", async () => {
+    it("[R-075][R-091][R-182] keeps a former owner's late settlement as a report, and leaves settling to the owner", async () => {
       const { ledger, clock } = await ledgerWithCase(open);
       await ledger.startEffect({ ...asTriage, ...start('r1') });
       clock.advance(30_000);
