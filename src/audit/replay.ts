@@ -171,7 +171,7 @@ const STEPS: Partial<Record<AuditType, Step>> = {
     if (state === 'rejected') {
       const code = text(entry, 'reason');
       setOffer(draft, entry, { state, code });
-      decide(draft, entry, { verdict: 'rejected', code, taskId: null });
+      decide(draft, entry, { verdict: 'rejected', code, taskId: taskOf(entry) });
       return;
     }
     setOffer(draft, entry, { state });

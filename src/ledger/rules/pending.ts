@@ -134,12 +134,13 @@ export function canceled(
   view: LedgerView,
   key: AcceptanceKey,
   answer: string,
+  state: 'TASK_STATE_CANCELED' | 'TASK_STATE_REJECTED' = 'TASK_STATE_CANCELED',
 ): { readonly taskId: string | null; readonly changes: readonly Change[] } {
   const pending = view.pending(key);
   if (!isUndecided(pending)) return { taskId: null, changes: [] };
   const part = { data: JSON.parse(answer), mediaType: REJECTION_MEDIA_TYPE };
   const artifacts = [{ artifactId: 'rejection', name: 'Handoff rejection', parts: [part] }];
-  const status = { state: 'TASK_STATE_CANCELED' as const, timestamp: toUtc(view.now) };
+  const status = { state, timestamp: toUtc(view.now) };
   return { taskId: pending.taskId, changes: ended(view, pending, { status, artifacts }) };
 }
 

@@ -4,6 +4,7 @@ import type { AuditFact, DecisionRow, OfferRow } from '../model.js';
 import { atEpoch, attemptOf } from './facts.js';
 import { isAcross } from './kinds.js';
 import { isOpen, offerRow } from './offers.js';
+import { canceled } from './pending.js';
 import { reasonOf } from './resolution.js';
 import type { Rule } from './ruling.js';
 
@@ -32,6 +33,7 @@ export const recordRevocation: Rule<RecordRevocationCommand, OfferRow> = (view, 
   }
   const code = 'evidence_revoked';
   const closedAt = toUtc(view.now);
+  const task = canceled(view, key, answer, 'TASK_STATE_REJECTED');
   const decision: DecisionRow = {
     key,
     caseId: ref.caseId,
@@ -39,7 +41,7 @@ export const recordRevocation: Rule<RecordRevocationCommand, OfferRow> = (view, 
     code,
     digest,
     answer,
-    taskId: null,
+    taskId: task.taskId,
     epochBefore: epoch,
     epochAfter: epoch,
     decidedAt: closedAt,
@@ -48,6 +50,7 @@ export const recordRevocation: Rule<RecordRevocationCommand, OfferRow> = (view, 
   return {
     changes: [
       { do: 'add_decision', row: decision },
+      ...task.changes,
       { do: 'set_offer', from: offer.state, row },
     ],
     audit: {
@@ -61,7 +64,12 @@ export const recordRevocation: Rule<RecordRevocationCommand, OfferRow> = (view, 
           ...atEpoch(epoch),
           rule: 'H4',
           digest,
-          data: { state: 'rejected', reason: code, answer: sha256Hex(answer) },
+          data: {
+            state: 'rejected',
+            reason: code,
+            answer: sha256Hex(answer),
+            ...(task.taskId === null ? {} : { taskId: task.taskId }),
+          },
         },
       ],
     },

@@ -198,6 +198,27 @@ export function pendingSuite(open: OpenLedger): void {
       await agrees(ledger);
     });
 
+    it('[R-053] is rejected where its evidence is revoked', async () => {
+      const { ledger, clock } = await ledgerWithCase(open);
+      const { key } = await offered(ledger, clock);
+      await ledger.deferOffer(deferral(clock));
+      const answer = '{"code":"evidence_revoked","final":true}';
+      const revoked = {
+        key,
+        artifactId: 'art_1',
+        version: 1,
+        sha256: 'a'.repeat(64),
+        reason: 'wrong',
+        answer,
+      };
+      await ledger.recordRevocation(revoked);
+      const { state, task } = await taskState(ledger);
+      expect(state).toBe('TASK_STATE_REJECTED');
+      expect(task.artifacts[0].parts[0].data).toEqual(JSON.parse(answer));
+      expect(await ledger.accept(accepting(clock))).toMatchObject({ outcome: 'decided' });
+      await agrees(ledger);
+    });
+
     it('is kept: neither it nor its end can be taken back', async () => {
       const { ledger, clock } = await ledgerWithCase(open);
       await ledger.deferOffer(deferral(clock));
