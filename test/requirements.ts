@@ -155,6 +155,14 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     where: ['sender', 'receiver'],
     what: 'Synchronous acceptance: a blocking send is answered with the decision',
   },
+  'R-093': {
+    where: ['receiver', 'wire'],
+    what: 'An offer may be answered before it is decided, asked about, followed, and decided behind',
+  },
+  'R-097': {
+    where: ['receiver', 'ledger'],
+    what: 'An offer past its deadline is refused, and the refusal stored',
+  },
   'R-095': {
     where: ['receiver', 'ledger', 'wire'],
     what: 'An attempt is closed before the case goes elsewhere, so that its late acceptance loses',

@@ -11,6 +11,7 @@ import { describeOffer, reportOf, tooLate, withoutMessage } from '../handoff-rep
 import { findOffer } from '../offers.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
+import { addPending } from './handoff-pending.js';
 import { addQuery } from './handoff-query.js';
 import { asEscalation, nowOwned } from './people.js';
 
@@ -44,6 +45,7 @@ export function addHandoff(program: Command, session: Session): void {
   );
   addSend(commands, session);
   addQuery(commands, session);
+  addPending(commands, session);
 
   offerLeaf(
     commands,
