@@ -3,13 +3,16 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { FAULT_POINTS, faultHits } from '../../src/faults/index.js';
 import {
   accept,
+  clarify,
   type HandoffHandler,
   type Holdfast,
   openHoldfast,
+  type PendingOffer,
   parseCaseFile,
   refundDispute,
   reject,
 } from '../../src/index.js';
+import { ANSWER_MEDIA_TYPE } from '../../src/protocol/index.js';
 import { CASE_FILE, initPair, temporaryFolder } from '../cli/support.js';
 import { startOrganisations } from '../node/organisations.js';
 
@@ -56,7 +59,13 @@ async function scenario(): Promise<void> {
     check = () => accept();
     const decided = async () => (await triage.ledger.getOffer(twice.offer.key))?.state;
     await vi.waitUntil(async () => (await decided()) === 'accepted', { timeout: 20_000 });
-    await deliverAgain(triage, billing.url, twice.offer.message);
+    await deliver(triage, billing.url, twice.offer.message);
+    check = ({ clarifications }) => (clarifications.length === 0 ? clarify('Why?') : accept());
+    const { ref } = (await offer('CASE-5')).offer;
+    const [asked] = await billing.listPending();
+    if (asked === undefined) throw new Error('nothing was asked');
+    await deliver(triage, billing.url, answerTo(asked));
+    expect((await triage.ledger.getCase(ref))?.owner).toBe(billing.url);
   } finally {
     await triage.close();
     await billing.close();
@@ -85,7 +94,7 @@ async function apart(): Promise<void> {
 }
 
 /** As a network does that delivers twice. */
-async function deliverAgain(triage: Holdfast, to: string, message: string): Promise<void> {
+async function deliver(triage: Holdfast, to: string, message: string): Promise<void> {
   const answer = await fetch(`${to}/a2a`, {
     method: 'POST',
     headers: {
@@ -96,6 +105,18 @@ async function deliverAgain(triage: Holdfast, to: string, message: string): Prom
     body: `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":${message}}}`,
   });
   expect(answer.status).toBe(200);
+}
+
+function answerTo({ key, ref, taskId }: PendingOffer): string {
+  const { root, handoffId, attempt } = key;
+  const reason = { key: 'reason', value: 'duplicate_charge', source: 'customer', verified: false };
+  const part = { root, case_id: ref.caseId, handoff_id: handoffId, attempt, n: 1, facts: [reason] };
+  return JSON.stringify({
+    messageId: `${handoffId}:${attempt}:answer-1`,
+    role: 'ROLE_USER',
+    taskId,
+    parts: [{ data: part, mediaType: ANSWER_MEDIA_TYPE }],
+  });
 }
 
 async function handOff(triage: Holdfast, to: string, caseId: string, person?: string) {
