@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { FAULT_POINTS, faultHits } from '../../src/faults/index.js';
 import {
   accept,
+  clarify,
   type HandoffHandler,
   type Holdfast,
   openHoldfast,
@@ -48,6 +49,9 @@ async function scenario(): Promise<void> {
     check = () => reject('records_disagree', 'not here');
     expect(await offer('CASE-2')).toMatchObject({ state: 'rejected' });
     expect(await offer('CASE-5', 'ann')).toMatchObject({ state: 'rejected' });
+    check = ({ clarifications }) => (clarifications.length === 0 ? clarify('Which one?') : accept());
+    const asked = await offer('CASE-6');
+    await triage.answerQuestion({ key: asked.offer.key, text: 'The second.' });
     check = failing;
     const [twice, back] = await Promise.all([offer('CASE-3'), offer('CASE-4')]);
     expect([twice.state, back.state]).toEqual(['open', 'open']);
