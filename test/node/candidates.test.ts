@@ -7,14 +7,20 @@ const LIMIT_MS = 60_000;
 type Check = NonNullable<HandoffHandler['check']>;
 
 /** Judges until it is let go, and accepts then. */
-function slow(): { check: Check; letGo(): void } {
+function slow(): { check: Check; begun: Promise<void>; letGo(): void } {
   let letGo: () => void = () => undefined;
   const gone = new Promise<void>((resolve) => {
     letGo = resolve;
   });
+  let begin: () => void = () => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
   return {
     letGo,
+    begun,
     check: async () => {
+      begin();
       await gone;
       return accept();
     },
@@ -41,6 +47,8 @@ describe.each<Mode>(['shared', 'separate'])('ordered candidates, %s', (mode) => 
       expect(await world.owners()).toEqual(new Set([`${triage.url} at 3`]));
       // Whatever it holds meanwhile, the second is not asked.
       expect(await world.offers()).toHaveLength(1);
+      // It has read the evidence, and thinks.
+      await late.begun;
       world.advance(ACCEPT_WITHIN_MS + 1_000);
       await expect
         .poll(() => world.offers(), WAIT)
