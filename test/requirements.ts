@@ -156,12 +156,16 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     what: 'Synchronous acceptance: a blocking send is answered with the decision',
   },
   'R-093': {
-    where: ['sender', 'ledger'],
-    what: 'Queued acceptance: the send returns at once, and the offer is followed until its deadline',
+    where: ['sender', 'receiver', 'ledger', 'wire'],
+    what: 'Queued acceptance: the send returns at once; the offer is followed, asked about, and decided by its deadline',
   },
   'R-094': {
     where: ['sender', 'ledger'],
     what: 'The next of several candidates is asked once the offer before is closed by proof, and none is skipped',
+  },
+  'R-097': {
+    where: ['receiver', 'ledger'],
+    what: 'An offer past its deadline is refused, and the refusal stored',
   },
   'R-095': {
     where: ['sender', 'receiver', 'ledger', 'wire'],

@@ -102,3 +102,21 @@ export interface PendingFilter {
   readonly state?: Exclude<PendingState, 'decided'>;
   readonly limit?: number;
 }
+
+/** The part of the storage port that is about offers which are not decided at once; see `LedgerStore`. */
+export interface PendingStore {
+  /**
+   * Stores an offer that is not decided yet, with its A2A task; or, of one that is stored and being checked, that its sender is asked or that
+   * somebody has to decide. Whatever decision comes later under the key ends it in its own transaction, and saves that task as terminal.
+   */
+  deferOffer(command: DeferCommand): Promise<DeferResult>;
+  /** Takes the sender's answer to the open question; the offer is to be checked again. */
+  answerOffer(command: AnswerCommand): Promise<AnswerResult>;
+  getPending(key: AcceptanceKey): Promise<PendingOffer | null>;
+  /** The one that this task is of. */
+  findPending(tenant: string, taskId: string): Promise<PendingOffer | null>;
+  /** Undecided ones, oldest first. */
+  listPending(tenant: string, filter: PendingFilter): Promise<PendingOffer[]>;
+  /** Stored offers to `agent` (or only the one under `key`) that are to be checked, or are past their `accept_by` that no living process has; they are the holder's now. The oldest first. */
+  claimPending(claim: PendingClaim): Promise<PendingOffer[]>;
+}

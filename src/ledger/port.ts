@@ -43,15 +43,7 @@ import type {
   WorkItem,
   WorkState,
 } from './model.js';
-import type {
-  AnswerCommand,
-  AnswerResult,
-  DeferCommand,
-  DeferResult,
-  PendingClaim,
-  PendingFilter,
-  PendingOffer,
-} from './pending.js';
+import type { PendingOffer, PendingStore } from './pending.js';
 import type {
   AddPushCommand,
   Announcement,
@@ -116,7 +108,7 @@ export interface CaseSnapshot {
  * the current epoch by anyone but the owner is `not_owner`, a newer one is `epoch_ahead`; no such case is `case_unknown`. A write to
  * a quarantined case is `case_quarantined`, and leaves nothing in the audit either.
  */
-export interface LedgerStore {
+export interface LedgerStore extends PendingStore {
   /** Minted when the database was made; a restored copy gets another. */
   incarnation(): Promise<string>;
 
@@ -237,18 +229,6 @@ export interface LedgerStore {
    * A decision that stands already is returned instead, and nothing changes.
    */
   withdraw(command: WithdrawCommand): Promise<Exclude<DecideResult, { outcome: 'conflict' }>>;
-  /**
-   * Stores an offer that is not decided yet, with its A2A task; or, of one that is stored and being checked, that its sender is asked or that
-   * somebody has to decide. Whatever decision comes later under the key ends it in its own transaction, and saves that task as terminal.
-   */
-  deferOffer(command: DeferCommand): Promise<DeferResult>;
-  /** Takes the sender's answer to the open question; the offer is to be checked again. */
-  answerOffer(command: AnswerCommand): Promise<AnswerResult>;
-  getPending(key: AcceptanceKey): Promise<PendingOffer | null>;
-  /** The one that this task is of. */
-  findPending(tenant: string, taskId: string): Promise<PendingOffer | null>;
-  /** Undecided ones, oldest first. */
-  listPending(tenant: string, filter: PendingFilter): Promise<PendingOffer[]>;
   /** Audits one more delivery of a decided offer, or a conflicting one. */
   recordDelivery(
     key: AcceptanceKey,
@@ -303,8 +283,6 @@ export interface LedgerStore {
   claimOffers(claim: Claim & { readonly key?: AcceptanceKey }): Promise<OfferRow[]>;
   /** Open work items that `agent` owns (or only `workId`), the same way. */
   claimWork(claim: Claim & { readonly workId?: string }): Promise<WorkItem[]>;
-  /** Stored offers to `agent` (or only the one under `key`) that are to be checked, or are past their `accept_by`, the same way; the oldest first. */
-  claimPending(claim: PendingClaim): Promise<PendingOffer[]>;
   /** Gives back one claim (an offer's key or a work item's id), or all of the holder and its lease. */
   release(holder: string, claimed?: Claimed): Promise<void>;
 

@@ -59,7 +59,7 @@ async function scenario(): Promise<void> {
     check = () => accept();
     const decided = async () => (await triage.ledger.getOffer(twice.offer.key))?.state;
     await vi.waitUntil(async () => (await decided()) === 'accepted', { timeout: 20_000 });
-    await deliverAgain(triage, billing.url, twice.offer.message);
+    await deliver(triage, billing.url, twice.offer.message);
   } finally {
     await triage.close();
     await billing.close();
@@ -67,7 +67,7 @@ async function scenario(): Promise<void> {
 }
 
 /** As a network does that delivers twice. */
-async function deliverAgain(triage: Holdfast, to: string, message: string): Promise<void> {
+async function deliver(triage: Holdfast, to: string, message: string): Promise<void> {
   const answer = await fetch(`${to}/a2a`, {
     method: 'POST',
     headers: {

@@ -1,7 +1,16 @@
 import { describe, expect, it, vi } from 'vitest';
 import { accept, clarify, decideLater, type OfferView, reject } from '../../src/index.js';
 import type { Message, Task } from '../../src/protocol/index.js';
-import { answerTo, CHANNEL, expectDecidedOnce, type Pair, partOf, QUERY_WAIT, startPair } from './support.js';
+import {
+  answerTo,
+  bodyOf,
+  CHANNEL,
+  expectDecidedOnce,
+  type Pair,
+  partOf,
+  QUERY_WAIT,
+  startPair,
+} from './support.js';
 
 const NOW = { returnImmediately: true };
 
@@ -80,7 +89,7 @@ describe.each(['shared', 'separate'] as const)('in %s mode, an offer that is not
       expect(events).toHaveLength(3);
     }
     const again = await pair.call('SubscribeToTask', { id });
-    expect((await again.json()).error.code).toBe(-32004);
+    expect((await bodyOf(again)).error.code).toBe(-32004);
     const push = { url: `${pair.triage.url}/push/x`, token: 'one' };
     pair.handler = { check: () => decideLater() };
     const task = await pair.send(pair.offer('CASE-2'), { ...NOW, taskPushNotificationConfig: push });
@@ -132,8 +141,8 @@ describe.each(['shared', 'separate'] as const)('in %s mode, an offer that is not
     expect((await pair.billing.ledger.getCase(pair.ref()))?.owner).not.toBe(pair.billing.url);
 
     const refused = async (message: Message) => {
-      const { error } = await (await pair.call('SendMessage', { message })).json();
-      return [error.data[0].reason, error.data[1]?.fieldViolations?.[0]?.field];
+      const { error } = await bodyOf(await pair.call('SendMessage', { message }));
+      return [error.data[0]?.reason, error.data[1]?.fieldViolations?.[0]?.field];
     };
     const bad = [
       [{ key: 'password', value: 'x', source: 'crm', verified: true }],
@@ -200,8 +209,8 @@ describe.each(['shared', 'separate'] as const)('in %s mode, an offer that is not
     // Long after any clock could still differ.
     pair.advance(400 * 86_400_000);
     expect(partOf(await pair.send(offer))).toMatchObject({ code: 'offer_expired', final: true });
-    const { error } = await (await pair.call('SendMessage', { message: answerTo(pair, asked) })).json();
-    expect(error.data[0].reason).toBe('ANSWER_INVALID');
+    const { error } = await bodyOf(await pair.call('SendMessage', { message: answerTo(pair, asked) }));
+    expect(error.data[0]?.reason).toBe('ANSWER_INVALID');
     for (const caseId of ['CASE-1', 'CASE-2']) await expectDecidedOnce(pair, 'rejected', caseId);
   });
 
@@ -218,7 +227,7 @@ describe.each(['shared', 'separate'] as const)('in %s mode, an offer that is not
       expect(await pair.send(late)).toMatchObject({ id: task.id, status: { state: 'TASK_STATE_CANCELED' } });
     }
     await expectDecidedOnce(pair, 'tombstone');
-    const foreign = await (await pair.call('CancelTask', { id: task.id }, pair.billing)).json();
+    const foreign = await bodyOf(await pair.call('CancelTask', { id: task.id }, pair.billing));
     expect(foreign.error).toBeDefined();
   });
 
@@ -229,7 +238,7 @@ describe.each(['shared', 'separate'] as const)('in %s mode, an offer that is not
     const task = await pair.send(pair.offer(), NOW);
     open(accept());
     await becomes(pair, task, 'COMPLETED');
-    const { error } = await (await pair.call('CancelTask', { id: task.id })).json();
+    const { error } = await bodyOf(await pair.call('CancelTask', { id: task.id }));
     expect(error.code).toBe(-32002);
     await expectDecidedOnce(pair, 'accepted');
   });

@@ -69,7 +69,7 @@ export interface Pair {
 }
 
 /** Two agents over real HTTP; triage opens `CASE-1` to `CASE-3`. */
-export async function startPair(mode: Mode): Promise<Pair> {
+export async function startPair(mode: Mode, serves: { billing: boolean } = { billing: true }): Promise<Pair> {
   const { path: folder, remove } = temporaryFolder();
   afterwards.push(remove);
   let aheadMs = 0;
@@ -116,7 +116,7 @@ export async function startPair(mode: Mode): Promise<Pair> {
   };
   const [triage, billing] = [await open('triage'), await open('billing')];
   await triage.start();
-  await billing.start();
+  if (serves.billing) await billing.start();
   for (const caseId of ['CASE-1', 'CASE-2', 'CASE-3']) await triage.openCase({ caseId, kind: 'goodwill' });
 
   const call: Pair['call'] = async (method, params, as = triage) =>
@@ -130,7 +130,7 @@ export async function startPair(mode: Mode): Promise<Pair> {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     });
   const ask: Pair['ask'] = async (method, params) => {
-    const body = await (await call(method, params)).json();
+    const body = await bodyOf(await call(method, params));
     expect(body).toHaveProperty('result');
     return body.result;
   };
@@ -211,8 +211,9 @@ export function answerTo(
   { ref }: Pick<Pair, 'ref'>,
   task: Task,
   { n = 1, facts = [CHANNEL], text }: { n?: number; facts?: object[]; text?: string } = {},
+  of = 'CASE-1',
 ): Message {
-  const { root, caseId } = ref();
+  const { root, caseId } = ref(of);
   const part = {
     ...{ root, case_id: caseId, handoff_id: `${caseId}:2`, attempt: 1, n, facts },
     ...(text === undefined ? {} : { text }),
@@ -239,6 +240,19 @@ export async function expectDecidedOnce(
   expect(snapshot.work).toHaveLength(verdict === 'accepted' ? 1 : 0);
   verifyChain(snapshot.audit);
   expect(compareWithLedger(replay(snapshot.audit), snapshot)).toEqual([]);
+}
+
+/** An answer of the JSON-RPC binding. */
+export interface Body {
+  readonly result: Record<string, never> & { task: Task } & Task;
+  readonly error: {
+    readonly code: number;
+    readonly data: readonly { reason: string; fieldViolations?: readonly { field: string }[] }[];
+  };
+}
+
+export async function bodyOf(response: Response): Promise<Body> {
+  return (await response.json()) as Body;
 }
 
 export function partOf(task: Task): Record<string, unknown> {

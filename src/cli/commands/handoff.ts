@@ -19,6 +19,7 @@ import { findOffer } from '../offers.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
 import { addAnswer } from './handoff-answer.js';
+import { addPending } from './handoff-pending.js';
 import { addQuery } from './handoff-query.js';
 import { asEscalation, nowOwned } from './people.js';
 
@@ -55,6 +56,7 @@ export function addHandoff(program: Command, session: Session): void {
   addSend(commands, session);
   addQuery(commands, session);
   addAnswer(commands, session);
+  addPending(commands, session);
 
   offerLeaf(
     commands,

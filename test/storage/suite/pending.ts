@@ -187,7 +187,7 @@ export function pendingSuite(open: OpenLedger): void {
       await agrees(ledger);
     });
 
-    it('[R-048] ends where a person takes the case over', async () => {
+    it('ends where a person takes the case over', async () => {
       const { ledger, clock } = await ledgerWithCase(open);
       const { key } = await offered(ledger, clock);
       await ledger.deferOffer(deferral(clock));

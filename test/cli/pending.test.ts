@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { decideLater, type Holdfast, openHoldfast, parseCaseFile } from '../../src/index.js';
+import { type Agent, CASE_FILE, CONTRACT, initPair, run, temporaryFolder } from './support.js';
+
+const WAIT = { timeout: 20_000, interval: 50 };
+
+describe('offers that wait for a person', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let agent: Agent;
+  let triage: Holdfast;
+  let billing: Holdfast;
+
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    const agents = await initPair(folder.path);
+    agent = agents.billing;
+    triage = await openHoldfast({ dir: agents.triage.dir });
+    billing = await openHoldfast({ dir: agents.billing.dir });
+    billing.onHandoff(CONTRACT, { check: () => decideLater() });
+    await triage.start();
+    await billing.start();
+  });
+
+  afterEach(async () => {
+    await triage.close();
+    await billing.close();
+    folder.remove();
+  });
+
+  const at = (...argv: string[]) => run('handoff', ...argv, '--dir', agent.dir);
+
+  /** Sends, and comes back once the receiver has it. */
+  async function handOff(caseId: string): Promise<ReturnType<Holdfast['handOff']>[]> {
+    const { ref } = await triage.openCase({ caseId, kind: 'refund' });
+    const { artifactId } = await triage.addEvidence(Buffer.from('charged twice'), {
+      filename: 'claim.txt',
+      mediaType: 'text/plain',
+    });
+    const document = JSON.parse(readFileSync(CASE_FILE, 'utf8'));
+    const caseFile = parseCaseFile(Buffer.from(JSON.stringify({ ...document, case_id: caseId })));
+    const evidence = [{ artifactId }];
+    const sending = triage.handOff({ ref, caseFile, to: billing.url, contract: CONTRACT, evidence });
+    // Nobody listens where a test fails.
+    sending.catch(() => undefined);
+    await vi.waitUntil(async () => (await billing.listPending({ state: 'waiting' })).length > 0, WAIT);
+    return [sending];
+  }
+
+  it('[R-093] are listed, accepted by one, and then owned', async () => {
+    expect((await at('pending')).out).toContain('No offer waits for a decision.');
+    const [sending] = await handOff('CASE-1');
+    const listed = await at('pending');
+    expect(listed.out).toMatch(/CASE-1:2 +1 +http:\S+ +refund-dispute\/1 +waiting/);
+    const asJson = await at('pending', '--json');
+    expect(asJson).toMatchObject({ exit: 0, err: '' });
+    const shown = asJson.json.pending;
+    expect(shown).toMatchObject([{ state: 'waiting', toAgent: billing.url }]);
+    expect(shown[0].message).toBeUndefined();
+    expect((await at('accept', 'CASE-1:2')).exit).toBe(2);
+    expect((await at('accept', 'CASE-9:2', '--person', 'ann')).exit).toBe(9);
+    const accepted = await at('accept', 'CASE-1:2', '--person', 'ann');
+    expect(accepted.out).toContain(`${billing.url} owns the case at epoch 2`);
+    expect(await sending).toMatchObject({ state: 'accepted', owner: billing.url });
+    expect((await at('accept', 'CASE-1:2', '--person', 'ann', '--json')).exit).not.toBe(0);
+  });
+
+  it('[R-093] are rejected by one with a code and a reason', async () => {
+    const [sending] = await handOff('CASE-2');
+    const wrong = await at('reject', 'CASE-2:2', '--person', 'ann', '--code', 'nope', '--reason', 'x');
+    expect(wrong.exit).toBe(2);
+    const by = ['--person', 'ann', '--code', 'records_disagree', '--reason', 'pay_B is not known here'];
+    expect(await at('reject', 'CASE-2:2', ...by, '--json')).toMatchObject({
+      exit: 0,
+      json: { decision: { verdict: 'rejected', code: 'records_disagree' } },
+    });
+    expect(await sending).toMatchObject({ state: 'rejected', code: 'records_disagree' });
+  });
+});
