@@ -170,7 +170,7 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
   'R-093': {
     where: ['sender', 'receiver', 'ledger', 'wire'],
-    what: 'Queued acceptance: a send returns before the decision, and the offer is followed to it until its deadline',
+    what: 'Queued acceptance: the send returns at once; the offer is followed, asked about, and decided by its deadline',
   },
   'R-094': {
     where: ['sender', 'ledger'],

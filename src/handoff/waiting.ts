@@ -91,7 +91,10 @@ export function createWaiting(options: WaitingOptions): Waiting {
         { handoff: handoffId, attempt, code: error.code },
         'the receiver did not say what it decided',
       );
-      return null;
+      const task = await ledger.getSentTask(offer.key);
+      // It has said that it has the offer: to send that again would tell it nothing.
+      if (task === null || error.code === 'not_found') return null;
+      return { state: 'open', offer, problem: error.code, reason: error.message, task };
     }
   }
 

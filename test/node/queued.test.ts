@@ -6,6 +6,12 @@ const WAIT = { timeout: 20_000, interval: 20 };
 const LIMIT_MS = 60_000;
 const ANSWER = { text: 'The second payment is meant.' };
 
+/** The first candidate has checked the offer, and somebody has to decide. */
+async function waits({ first }: Candidates): Promise<void> {
+  const states = async () => (await first.node.listPending()).map(({ state }) => state);
+  await expect.poll(states, WAIT).toEqual(['waiting']);
+}
+
 describe.each<Mode>(['shared', 'separate'])('an offer that is not decided at once, %s', (mode) => {
   let world: Candidates;
 
@@ -38,6 +44,7 @@ describe.each<Mode>(['shared', 'separate'])('an offer that is not decided at onc
       });
       expect(await triage.node.ledger.getSentTask(sent.offer.key)).toMatchObject({ peer: first.url });
       expect(await world.owners()).toEqual(new Set([`${triage.url} at 3`]));
+      await waits(world);
       await first.node.acceptPending({ key: sent.offer.key, person: 'bob' });
       await expect.poll(() => world.offers(), WAIT).toEqual(['accepted']);
       await expect.poll(() => world.owners(), WAIT).toEqual(new Set([`${first.url} at 4`]));
@@ -102,6 +109,7 @@ describe.each<Mode>(['shared', 'separate'])('an offer that is not decided at onc
       first.line.lose('nothing');
       await expect.poll(() => audited('question_answered'), WAIT).toHaveLength(1);
       await expect.poll(task, WAIT).toMatchObject({ state: expect.not.stringContaining('INPUT') });
+      await waits(world);
       await first.node.acceptPending({ key, person: 'bob' });
       await expect.poll(() => world.offers(), WAIT).toEqual(['accepted']);
       expect(await audited('answer_prepared')).toHaveLength(1);
@@ -122,11 +130,14 @@ it(
       const { offer } = await world.handOff({ to: first.url, waiting: 'queued' });
       const news: TaskNews[] = [];
       triage.node.onTaskNews((one) => void news.push(one));
+      await waits(world);
       await first.node.acceptPending({ key: offer.key, person: 'bob' });
       // It would look by itself in a minute at the earliest.
       await expect.poll(() => world.offers(), WAIT).toEqual(['accepted']);
       const task = await triage.node.ledger.getSentTask(offer.key);
-      expect(news.map(({ peer, taskId }) => [peer, taskId])).toContainEqual([first.url, task?.taskId]);
+      await expect
+        .poll(() => news.map(({ peer, taskId }) => [peer, taskId]), WAIT)
+        .toContainEqual([first.url, task?.taskId]);
       expect(await world.owners()).toEqual(new Set([`${first.url} at 4`]));
     } finally {
       await world.close();
