@@ -208,6 +208,15 @@ describe('the observer of two ledgers', () => {
     expect(settled({ ...here, transfers: [] }, there, done)).toContainEqual(expect.stringMatching(/^H8: /));
   });
 
+  it('objects to nothing where a later owner does what has failed before', async () => {
+    await triage.start(1, 'r1');
+    await triage.settle(1, 'r1', 'failed');
+    await cross(triage, billing, 1);
+    await billing.start(2, 'r1');
+    await billing.settle(2, 'r1', 'done');
+    expect(settled(await see(triage), await see(billing), [act('r1', billing, 2)])).toEqual([]);
+  });
+
   it('sees an offer or an effect that never comes to an end', async () => {
     await triage.offer(billing, 1);
     expect(settled(await see(triage), await see(billing), [])).toContainEqual(

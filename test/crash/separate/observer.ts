@@ -168,11 +168,14 @@ function lost(seen: CaseSnapshot, acknowledged: readonly number[]): string[] {
 /** H5: what a ledger says of the effects that it started is what the target saw. */
 function misremembered({ agent, seen }: Side, acts: readonly Act[]): string[] {
   const wrong: string[] = [];
-  for (const { key, state } of seen.effects) {
-    const times = acts.filter((act) => act.key === key).length;
+  for (const { key, state, epoch } of seen.effects) {
+    const same = acts.filter((act) => act.key === key);
+    const times = same.length;
+    // What has failed here, a later owner may start again.
+    const before = same.some((act) => act.epoch <= epoch);
     if (state === 'done' && times !== 1)
       wrong.push(`H5: ${key} is done by the ledger of ${agent} and happened ${times} times`);
-    if (state === 'failed' && times > 0)
+    if (state === 'failed' && before)
       wrong.push(`H5: ${key} has failed by the ledger of ${agent} and happened`);
     if (state === 'started') wrong.push(`H5: ${key} is started for ever in the ledger of ${agent}`);
   }
