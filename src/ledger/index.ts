@@ -1,9 +1,11 @@
 export type * from './commands.js';
+export type * from './incarnation.js';
 export type * from './model.js';
 export type * from './port.js';
 export type * from './push.js';
 export { asOf } from './rules/effects.js';
 export { boundsOf } from './rules/facts.js';
+export { attemptName } from './rules/incarnation.js';
 export { type CommandOf, type Judge, judge, type ResultOf, type RuleName } from './rules/index.js';
 export { claimIdOf, isOpen, isUnfinished, offerRow } from './rules/offers.js';
 export { judgeOwnership } from './rules/ownership.js';
@@ -12,6 +14,7 @@ export type {
   Change,
   ClaimRow,
   Guard,
+  Lease,
   LedgerView,
   OfferClaim,
   Ruling,

@@ -1,7 +1,8 @@
-import type { AcceptanceKey, CaseRef } from '../core/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, toUtc } from '../core/index.js';
 import {
   type AttentionItem,
   type AuditEntry,
+  type AwaitedPeer,
   asOf,
   type CaseRow,
   type CaseSnapshot,
@@ -19,6 +20,7 @@ import {
   type OfferRow,
   type OfferStanding,
   type Quarantine,
+  type ReceiptPage,
   type ResultOf,
   type RuleName,
   type TaskFilter,
@@ -38,7 +40,18 @@ export type WorkFilter = Parameters<LedgerStore['listWork']>[1];
 export interface LedgerReads
   extends Pick<
     LedgerView,
-    'kind' | 'case' | 'offer' | 'decision' | 'lastAttempt' | 'work' | 'task' | 'alive' | 'pushes'
+    | 'kind'
+    | 'case'
+    | 'offer'
+    | 'decision'
+    | 'lastAttempt'
+    | 'work'
+    | 'task'
+    | 'alive'
+    | 'pushes'
+    | 'incarnationOf'
+    | 'awaited'
+    | 'leasesOf'
   > {
   incarnation(): string;
   kinds(tenant: string): KindDefinition[];
@@ -74,6 +87,59 @@ export interface LedgerReads
   /** Whose time is not over. */
   watch(watchId: string): TaskWatch | null;
   heard(watchId: string, notificationId: string): boolean;
+  receipts(
+    agent: string,
+    page: {
+      readonly tenants: readonly string[];
+      readonly after: ReceiptPlace | null;
+      readonly limit: number;
+    },
+  ): ReceiptPage;
+}
+
+/** Where a receipt stands among all. */
+export type ReceiptPlace = readonly [tenant: string, root: string, caseId: string, newEpoch: number];
+
+/** What is asked of incarnations: those of the agents here, and of their peers. */
+export type IncarnationQueries = Pick<
+  LedgerQueries,
+  'incarnationOf' | 'awaited' | 'leasesOf' | 'heardFrom' | 'unansweredSince' | 'receipts'
+>;
+
+/** Of rows in their order, one more than the page holds if there are more. */
+export function pageOf(rows: readonly Transfer[], limit: number): ReceiptPage {
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return {
+    receipts: rows.slice(0, limit).map(({ receipt }) => receipt),
+    next:
+      last === undefined
+        ? null
+        : Buffer.from(
+            JSON.stringify([last.ref.tenant, last.ref.root, last.ref.caseId, last.newEpoch]),
+          ).toString('base64url'),
+  };
+}
+
+/** @throws control_invalid where it is none that a page gave out */
+export function placeOf(cursor: string): ReceiptPlace {
+  try {
+    const [tenant, root, caseId, epoch, ...more] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const texts = [tenant, root, caseId].every((part) => typeof part === 'string');
+    if (texts && Number.isSafeInteger(epoch) && more.length === 0) return [tenant, root, caseId, epoch];
+  } catch {
+    // Not even JSON.
+  }
+  throw new HoldfastError('control_invalid', undefined, {
+    fields: [{ path: 'cursor', problem: 'is none that was given out' }],
+  });
+}
+
+/** For how long an attention item waits for a peer that may only be restarted, milliseconds. */
+const PATIENCE_MS = 60_000;
+
+/** Peers that wait since this are shown. */
+export function patienceEnds(now: Date): string {
+  return toUtc(new Date(now.getTime() - PATIENCE_MS));
 }
 
 /** What is asked of push configurations and their notifications. */
@@ -100,6 +166,8 @@ export interface LedgerQueries
   workOf(ref: CaseRef): WorkItem[];
   /** Effects that are `unknown`, or `started` past their limit; those that have been so the longest first. */
   unknownEffects(tenant: string, limit: number | undefined): EffectRow[];
+  /** Peers that are waited for since then, or longer. */
+  unansweredSince(before: string): AwaitedPeer[];
 }
 
 export function readsOf(ledger: LedgerQueries): LedgerReads {
@@ -114,7 +182,12 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       kind: ledger.kind(ref.tenant, kind),
     }),
     attention: (tenant, limit) =>
-      attentionOf(ledger.unknownEffects(tenant, limit), ledger.quarantines(tenant), limit),
+      attentionOf(
+        ledger.unknownEffects(tenant, limit),
+        ledger.quarantines(tenant),
+        ledger.unansweredSince(patienceEnds(ledger.now)),
+        limit,
+      ),
     snapshot: (ref) => ({
       case: ledger.case(ref),
       offers: ledger.offersOf(ref),
@@ -132,9 +205,10 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
 export function attentionOf(
   effects: readonly EffectRow[],
   quarantines: readonly Quarantine[],
+  unanswered: readonly AwaitedPeer[],
   limit: number | undefined,
 ): AttentionItem[] {
-  return [...effects.map(ofEffect), ...quarantines.map(ofQuarantine)]
+  return [...effects.map(ofEffect), ...quarantines.map(ofQuarantine), ...unanswered.map(ofAwaited)]
     .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
     .slice(0, limit);
 }
@@ -147,6 +221,10 @@ function ofEffect(effect: EffectRow): AttentionItem {
 
 function ofQuarantine({ ref, at, reason, witnessed, found }: Quarantine): AttentionItem {
   return { what: 'case_quarantined', ref, since: at, data: { reason, witnessed, found } };
+}
+
+function ofAwaited({ agent, peer, incarnation, since }: AwaitedPeer): AttentionItem {
+  return { what: 'peer_unanswered', ref: null, since, data: { agent, peer, incarnation } };
 }
 
 /** Answers one named question. */

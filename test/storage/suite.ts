@@ -3,6 +3,7 @@ import { claimSuite } from './suite/claims.js';
 import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
+import { incarnationSuite } from './suite/incarnation.js';
 import { offerSuite } from './suite/offers.js';
 import { peopleSuite } from './suite/people.js';
 import { proofSuite } from './suite/proofs.js';
@@ -30,4 +31,5 @@ export function ledgerSuite(open: OpenLedger): void {
   proofSuite(open);
   peopleSuite(open);
   recoverySuite(open);
+  incarnationSuite(open);
 }

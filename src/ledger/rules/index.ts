@@ -6,6 +6,7 @@ import { closeOffer, markInDoubt, releaseOffer } from './closing.js';
 import { reject, withdraw } from './decisions.js';
 import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
+import { beginIncarnation, hearIncarnation, peerAnswered, waivePeer } from './incarnation.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
 import { changeOwner } from './people.js';
@@ -18,6 +19,7 @@ import {
   settleNotification,
 } from './push.js';
 import { onAttempt, onCase, quarantine } from './quarantine.js';
+import { settleReceipt } from './receipts.js';
 import { recoverCase } from './recovery.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 import { createTask, saveTask } from './tasks.js';
@@ -65,6 +67,11 @@ const rules = {
   pruneWatches,
   hear,
   recoverCase,
+  beginIncarnation,
+  peerAnswered,
+  waivePeer,
+  hearIncarnation,
+  settleReceipt,
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

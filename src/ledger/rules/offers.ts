@@ -9,6 +9,7 @@ import type { OfferRow, OfferState } from '../model.js';
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
+import { peersOf, waivedIn } from './incarnation.js';
 import { isAcross, isSeparate } from './kinds.js';
 import { notOwner } from './ownership.js';
 import type { Change, LedgerView, Rule, Ruling, StoredEffect, StoredOffer } from './ruling.js';
@@ -74,6 +75,10 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
     throw new HoldfastError('usage', 'An offer of a separate kind says which effects its envelope lists.');
   }
   if (view.openOffer(ref) !== null) return refuse({ write, ref, writer, code: 'offer_open' });
+  const peers = peersOf(view, view.kind(ref.tenant, standing.case.kind), writer);
+  if (peers.missing !== null) {
+    return refuse({ write, ref, writer, code: 'peers_unanswered', data: peers.missing });
+  }
   const effects = view.effects(ref);
   const flying = inFlight(view, effects);
   if (flying !== undefined) {
@@ -126,7 +131,7 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
           ...atEpoch(epoch),
           rule: 'H4',
           digest: command.digest,
-          data: { toAgent, contract, skill, acceptBy, withheld, loggable },
+          data: { toAgent, contract, skill, acceptBy, withheld, loggable, ...waivedIn(peers) },
         },
       ],
     },

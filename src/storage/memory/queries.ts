@@ -10,6 +10,7 @@ import {
   type TaskRow,
 } from '../../ledger/index.js';
 import type { HandoffKey, LedgerQueries } from '../engine.js';
+import { incarnationQueriesOf } from './incarnations.js';
 import { pushQueriesOf } from './push.js';
 import { attemptKey, refKey, type State } from './state.js';
 import { watchQueriesOf } from './watch.js';
@@ -130,6 +131,7 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
         .slice(0, limit),
     ...pushQueriesOf(tables, now, alive),
     ...watchQueriesOf(tables, now),
+    ...incarnationQueriesOf(tables, now),
     quarantined,
     quarantines: (tenant) => quarantines.where((row) => row.ref.tenant === tenant),
     unknownEffects: (tenant, limit) =>

@@ -2,11 +2,14 @@ import { chain } from '../../audit/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
 import type {
   AuditEntry,
+  AwaitedPeer,
   CaseFacts,
   CaseRow,
   ClaimRow,
   DecisionRow,
   Guard,
+  HeardIncarnation,
+  Incarnation,
   KindDefinition,
   NoteRow,
   Notification,
@@ -20,6 +23,7 @@ import type {
   WorkItem,
 } from '../../ledger/index.js';
 import type { ChangeHandlers } from '../engine.js';
+import { incarnationHandlersOf } from './incarnations.js';
 import { letGo, pushHandlersOf } from './push.js';
 import { Journal } from './tables.js';
 import { type Heard, watchHandlersOf } from './watch.js';
@@ -63,6 +67,9 @@ function tablesOf(journal: Journal) {
     notifications: journal.table<Notification>(),
     watches: journal.table<TaskWatch>(),
     heard: journal.table<Heard>(),
+    incarnations: journal.table<Incarnation>(),
+    awaited: journal.table<AwaitedPeer>(),
+    heardFrom: journal.table<HeardIncarnation>(),
   };
 }
 
@@ -149,6 +156,7 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     quarantine: ({ row }) => quarantines.add(row, ...refKey(row.ref)),
     ...pushHandlersOf(tables),
     ...watchHandlersOf(tables),
+    ...incarnationHandlersOf(tables),
     lift_quarantine({ ref, from, epoch }) {
       const row = cases.get(...refKey(ref));
       if (row !== null) cases.replace({ ...row, epoch }, (before) => before.epoch === from, ...refKey(ref));

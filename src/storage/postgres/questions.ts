@@ -1,12 +1,13 @@
 import { type CaseRef, toUtc } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
-import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
+import { attentionOf, type LedgerReads, patienceEnds, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
 import { caseTable } from './cases.js';
 import type { Connections } from './connection.js';
 import { decisionTable } from './decisions.js';
 import { effectTable } from './effects.js';
 import { isRolledBack } from './errors.js';
+import { incarnationTable } from './incarnations.js';
 import type { Ask } from './keys.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
@@ -54,7 +55,11 @@ export function questionsOf(
   const [audit, cases, kinds] = [auditTable(ask), caseTable(ask), kindTable(ask)];
   const [decisions, effects, quarantines] = [decisionTable(ask), effectTable(ask), quarantineTable(ask)];
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
-  const [pushes, watches] = [pushTable(ask), watchTable(ask)];
+  const [pushes, watches, incarnations] = [pushTable(ask), watchTable(ask), incarnationTable(ask)];
+  const givenText = () => {
+    const given = clock.given();
+    return given === undefined ? null : toUtc(given);
+  };
   return {
     incarnation,
     kind: async (tenant, kind) => {
@@ -113,8 +118,17 @@ export function questionsOf(
     },
     heard: watches.heard,
     quarantines: quarantines.list,
+    incarnationOf: incarnations.of,
+    awaited: incarnations.awaited,
+    leasesOf: (agent) => incarnations.leases(agent, givenText()),
+    receipts: incarnations.receipts,
     attention: async (tenant, limit) =>
-      attentionOf(await effects.unknown(tenant, clock.given(), limit), await quarantines.list(tenant), limit),
+      attentionOf(
+        await effects.unknown(tenant, clock.given(), limit),
+        await quarantines.list(tenant),
+        await incarnations.unanswered(patienceEnds(clock.given() ?? new Date())),
+        limit,
+      ),
   };
 }
 

@@ -12,6 +12,7 @@ import { type OfferColumns, toOffer } from '../rows/offers.js';
 import { toNotification, toPush } from '../rows/push.js';
 import { type TaskColumns, toTask } from '../rows/tasks.js';
 import { toWork, type WorkColumns } from '../rows/work.js';
+import type { Parties } from './incarnations.js';
 import type { PushRows } from './push.js';
 import type { Scope } from './scope.js';
 
@@ -57,6 +58,7 @@ const NOT_KEPT: ReadonlySet<Change['do']> = new Set([
   'add_note',
   'add_task',
   'add_transfer',
+  'check_heard',
   'save_task',
   'put_kind',
 ]);
@@ -183,7 +185,7 @@ export class Slice {
     return queriesOf(this.#state, now);
   }
 
-  view(now: Date): LedgerView {
+  view(now: Date, parties: Parties): LedgerView {
     const queries = this.queries(now);
     const here =
       <T>(ask: (ref: CaseRef) => T) =>
@@ -214,6 +216,7 @@ export class Slice {
         if (found === undefined) throw new Elsewhere(ref);
         return found;
       },
+      ...parties,
       alive: queries.alive,
       freeOffers: queries.freeOffers,
       freeWork: queries.freeWork,

@@ -6,6 +6,7 @@ import { caseTable } from './cases.js';
 import { claimTable } from './claims.js';
 import { decisionTable } from './decisions.js';
 import { effectTable } from './effects.js';
+import { incarnationTable } from './incarnations.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
@@ -39,6 +40,7 @@ export function tablesOf(db: Database.Database) {
     pushes: pushTable(db, prepared),
     watches: watchTable(db),
     quarantines: quarantineTable(db),
+    incarnations: incarnationTable(db),
   };
 }
 
@@ -48,7 +50,7 @@ export type View = Omit<LedgerQueries, 'now'> & { now: Date };
 export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
   const { transfers } = tables;
-  const { pushes, watches } = tables;
+  const { pushes, watches, incarnations } = tables;
   const view: View = {
     now: new Date(0),
     incarnation: tables.incarnation,
@@ -94,6 +96,12 @@ export function viewOf(tables: Tables): View {
     heard: watches.heard,
     quarantined: quarantines.has,
     quarantines: quarantines.list,
+    incarnationOf: incarnations.of,
+    awaited: incarnations.awaited,
+    leasesOf: (agent) => incarnations.leases(agent, toUtc(view.now)),
+    heardFrom: incarnations.heard,
+    unansweredSince: incarnations.unanswered,
+    receipts: incarnations.receipts,
     unknownEffects: (tenant, limit) => effects.unknown(tenant, view.now, limit),
   };
   return view;
@@ -102,7 +110,7 @@ export function viewOf(tables: Tables): View {
 export function handlersOf(tables: Tables): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
   const { transfers } = tables;
-  const { pushes, watches } = tables;
+  const { pushes, watches, incarnations } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
@@ -136,6 +144,12 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     remove_watch: ({ tenant, watchId }) => watches.remove(tenant, watchId),
     prune_watches: ({ tenant, agent, now }) => watches.prune(tenant, agent, now),
     hear: (change) => watches.hear(change),
+    set_incarnation: ({ row }) => incarnations.set(row),
+    drop_awaited: ({ agent }) => incarnations.dropAwaited(agent),
+    set_awaited: ({ row }) => incarnations.setAwaited(row),
+    set_heard: ({ row }) => incarnations.setHeard(row),
+    // What the rule has read is what is there: the transaction has the lock on the file.
+    check_heard: () => undefined,
     lift_quarantine: ({ ref, from, epoch }) => {
       if (from !== null && from !== epoch) cases.raise(ref, from, epoch);
       quarantines.lift(ref);

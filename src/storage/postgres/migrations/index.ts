@@ -5,6 +5,7 @@ import { sql as separate } from './004-separate.js';
 import { sql as push } from './005-push.js';
 import { sql as recovery } from './006-recovery.js';
 import { sql as frozen } from './007-frozen.js';
+import { sql as incarnation } from './008-incarnation.js';
 
 export interface Migration {
   readonly version: number;
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'push', sql: push },
   { version: 6, name: 'recovery', sql: recovery },
   { version: 7, name: 'frozen', sql: frozen },
+  { version: 8, name: 'incarnation', sql: incarnation },
 ];
