@@ -1,3 +1,4 @@
+export { type Announcer, createAnnouncer } from './announce.js';
 export { checkArguments } from './arguments.js';
 export { createControl } from './control.js';
 export { createDelivery, type Delivery } from './delivery.js';
@@ -22,6 +23,7 @@ export type {
   ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
+  WaivePeerInput,
 } from './model.js';
 export { createPeople } from './people.js';
 export type { ControlReceiver, OfferReceiver, PeerClient } from './port.js';

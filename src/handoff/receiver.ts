@@ -18,6 +18,7 @@ import type {
   DecisionRow,
   DecisionTask,
   LedgerStore,
+  OfferStanding,
   SeparateAcceptance,
   WorkItem,
 } from '../ledger/index.js';
@@ -93,15 +94,28 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       if (offer.envelope.from_agent !== offer.principal.agent) throw new HoldfastError('peer_mismatch');
       const found = await ledger.offerStanding(offer.key, offer.ref, offer.envelope.kind);
       if (found.decision) return await answerStored(offer, found.decision);
+      const incarnation = await incarnationFor(offer, found);
       const permitted = judgePermission(offer, found, options);
       const standing = await judgeStanding(offer, found, permitted, options);
       faultPoint('R1.after_standing');
       const content = await beforeItExpires(offer, judgeContent(offer, standing, options));
       faultPoint('R2.after_checks');
-      return await accept(offer, standing, content, found.incarnation);
+      return await accept(offer, standing, content, incarnation);
     } catch (error) {
       return refuse(offer, toRejection(error));
     }
+  }
+
+  /**
+   * Under which incarnation the decision is made. A peer that can hold a receipt of this agent for the very offer is heard first: a
+   * rejection, too, would be a second decision. @throws peers_unanswered
+   */
+  async function incarnationFor({ principal }: OfferInHand, found: OfferStanding): Promise<string> {
+    if (found.kind?.mode !== 'separate') return found.incarnation;
+    const awaited = await ledger.listAwaited(identity.url);
+    const its = awaited.find(({ peer }) => peer === principal.agent);
+    if (its?.state === 'waiting') throw new HoldfastError('peers_unanswered');
+    return (await ledger.getIncarnation(identity.url))?.incarnation ?? found.incarnation;
   }
 
   /** A check that never comes back must not hold its offer, and every resend of it, for longer than it could be accepted. */
@@ -186,7 +200,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
   /** What an envelope from another ledger brings into this one. */
   function broughtBy(
-    { effects }: HandoffEnvelope,
+    { effects, incarnation }: HandoffEnvelope,
     { provenance }: Standing,
     receipt: string,
   ): SeparateAcceptance {
@@ -198,6 +212,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         amount,
         state: status,
       })),
+      incarnation,
       receipt,
       receiptKey: JSON.stringify(identity.publicKey),
     };

@@ -5,6 +5,7 @@ import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../en
 import { faultsEnabled } from '../faults/index.js';
 import {
   checkArguments,
+  createAnnouncer,
   createControl,
   createDelivery,
   createLease,
@@ -177,10 +178,24 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     giveUpMs: config.push.give_up,
   });
   const watches = new Watches({ agent: self, ledger, client, peers, logger });
-  const control = createControl({ ledger, peers, receiver, logger });
+  const control = createControl({ ledger, peers, receiver, logger, self, tenant: config.tenant });
+  const tenants = [...new Set([config.tenant, ...peersOf(config).map(({ tenant }) => tenant)])];
+  const announcer = createAnnouncer({
+    identity,
+    ledger,
+    tenants,
+    peers,
+    keys,
+    client,
+    lease,
+    logger,
+    backoffMs: pace.offerBackoffMs,
+    runs: (holder) => processes.runs(holder),
+  });
   const service = new Service({
     config,
     lease,
+    announcer,
     delivery,
     worker,
     pushes,
@@ -216,12 +231,13 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     createDispatcher: (endAbandonedTasks) =>
       new Dispatcher({
         self,
-        tenants: [...new Set([config.tenant, ...peersOf(config).map(({ tenant }) => tenant)])],
+        tenants,
         ledger,
         lease,
         delivery,
         worker,
         pushes,
+        announcer,
         clock,
         logger,
         sweepMs: pace.sweepMs,
@@ -237,6 +253,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     contracts,
     sender,
     service,
+    announcer,
     watches,
     query: (input) => queryPeer(input, { self, tenant: config.tenant, ledger, peers, keys, client }),
     release: () => guarded.close(),

@@ -169,7 +169,14 @@ export async function createWorld(
     received: (id) => (id === contract.id ? { contract, handler: handler.current } : null),
     onAccepted: (item) => accepted.push(item),
   });
-  const control = createControl({ ledger, peers: peersOfBilling, receiver, logger: silentLogger });
+  const control = createControl({
+    self: BILLING,
+    tenant: 'default',
+    ledger,
+    peers: peersOfBilling,
+    receiver,
+    logger: silentLogger,
+  });
   const principalOf = (agent: string): Principal => ({ agent, tenant: 'default', tokenId: `jti-${agent}` });
   const wire: World['wire'] = { onSend: null };
   const sent: string[] = [];
