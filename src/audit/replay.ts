@@ -228,6 +228,7 @@ const STEPS: Partial<Record<AuditType, Step>> = {
   },
   transfer_learned(draft, entry) {
     if (entry.data?.moves === true) moveCase(draft, entry, null);
+    if (entry.data?.superseded !== undefined) supersede(draft, entry);
     keepTransfer(draft, entry, text(entry, 'from'));
   },
   /** What was lost has left no entry: the case goes on from those before, or begins here. */
@@ -235,7 +236,11 @@ const STEPS: Partial<Record<AuditType, Step>> = {
     const owner = text(entry, 'to');
     const epoch = needed(entry.epochAfter, entry);
     if (entry.data?.kind !== undefined) openCase(draft, entry, owner);
-    else draft.case = { ...needed(draft.case, entry), owner, epoch };
+    else {
+      const before = needed(draft.case, entry);
+      const bounds = entry.data?.bounds === undefined ? before.bounds : text(entry, 'bounds');
+      draft.case = { ...before, owner, epoch, bounds };
+    }
     supersede(draft, entry);
   },
   owner_changed(draft, entry) {

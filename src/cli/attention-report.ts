@@ -1,12 +1,12 @@
 import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
-import type { AttentionItem, AuditEntry, CaseRow } from '../ledger/index.js';
+import type { AttentionItem, AuditEntry, CaseAttention, CaseRow } from '../ledger/index.js';
 import type { Holdfast } from '../node/index.js';
 import { describeCandidate, explainCandidates, explainQuestion } from './attention-handoffs.js';
 import { ambiguous } from './cases.js';
 import { printFields, printTable } from './print.js';
 import type { Result } from './run.js';
 
-type Of<What extends AttentionItem['what']> = Extract<AttentionItem, { readonly what: What }>;
+type Of<What extends CaseAttention['what']> = Extract<CaseAttention, { readonly what: What }>;
 
 /** Where a row of a quarantine says that the case was seen to be, or is. */
 export function placeOf(at: Readonly<Record<string, string | number>>): string {
@@ -31,9 +31,10 @@ export async function findItem(
   { ledger, config, caseRef }: Holdfast,
   caseId: string,
   { root, key }: { root?: string; key?: string },
-): Promise<AttentionItem> {
+): Promise<CaseAttention> {
   const wanted = root === undefined ? undefined : caseRef(caseId, root).root;
-  const found = (await ledger.listAttention(config.tenant)).filter(
+  const ofCases = (await ledger.listAttention(config.tenant)).filter((item) => item.ref !== null);
+  const found = ofCases.filter(
     ({ ref, data }) =>
       ref.caseId === caseId &&
       (wanted === undefined || ref.root === wanted) &&
@@ -62,7 +63,7 @@ interface Explained {
 }
 
 /** What happened, what is safe to do about it, and which commands settle it. */
-export async function explainItem({ ledger, url }: Holdfast, item: AttentionItem): Promise<Result> {
+export async function explainItem({ ledger, url }: Holdfast, item: CaseAttention): Promise<Result> {
   const [row, audit] = await Promise.all([ledger.getCase(item.ref), ledger.readAudit(item.ref)]);
   const explained = explain(item, row, audit, url);
   const { fields, history, safe, commands } = explained;
@@ -89,7 +90,7 @@ export async function explainItem({ ledger, url }: Holdfast, item: AttentionItem
 }
 
 function explain(
-  item: AttentionItem,
+  item: CaseAttention,
   row: CaseRow | null,
   audit: readonly AuditEntry[],
   self: string,
@@ -161,7 +162,10 @@ function explainQuarantine(
   const at = [ref.caseId, ...(ref.root === self ? [] : ['--root', ref.root])].join(' ');
   const seen = witnessed.epoch === undefined ? ' --seen-epoch N' : '';
   const kind = row === null ? ' --kind KIND' : '';
-  const recover = `holdfast attention resolve ${at} --person ID${seen}${kind} --reason "TEXT"`;
+  const isReceipt = reason === 'receipt_contradicted' && witnessed.toAgent !== undefined;
+  const owner = isReceipt ? ` --owner ${witnessed.toAgent}` : '';
+  const recover = `holdfast attention resolve ${at} --person ID${seen}${kind}${owner} --reason "TEXT"`;
+  if (isReceipt) return explainReceipt({ witnessed, found }, self, recover);
   const here = ref.root === self || (row !== null && actsFor(row.owner) === self);
   return {
     fields: [
@@ -180,13 +184,47 @@ function explainQuarantine(
   };
 }
 
+/** A receipt says who owns it: here nobody can tell whether that is all. */
+function explainReceipt(
+  { witnessed, found }: Pick<Of<'case_quarantined'>['data'], 'witnessed' | 'found'>,
+  self: string,
+  recover: string,
+): Explained {
+  const { from, toAgent, epoch, handoffId, attempt } = witnessed;
+  return {
+    fields: [
+      ['reason', 'receipt_contradicted'],
+      ['receipt', `${handoffId}, attempt ${attempt}: ${from ?? '?'} to ${toAgent}, epoch ${epoch}`],
+      [
+        'found',
+        found.epoch === undefined ? 'nothing' : `${found.owner ?? 'an owner'} at epoch ${found.epoch}`,
+      ],
+    ],
+    history: [],
+    safe: [
+      toAgent === self
+        ? 'This agent has signed for the case, and its ledger does not know: it was put back to an earlier state, and lost what was done after that.'
+        : `${toAgent} has signed for the case in a way that this ledger holds for impossible: one of the two was put back to an earlier state, or decided twice.`,
+      'Every write to the case is refused, and other cases go on. If a newer state of the ledger can be had, bring that back.',
+      'Otherwise ask the other side for its audit of the case, and look into the business systems for effects that this ledger does not know.',
+      'Then say who owns the case by what was found. This ledger follows to that owner at that epoch; none is issued anew. If it is this agent, settle what was done meanwhile before anything new is started.',
+    ],
+    commands: [recover],
+  };
+}
+
 function entryRow({ at, type, actor, data, rule }: AuditEntry): string[] {
   const state = data?.state;
   return [at, type, actor, typeof state === 'string' ? state : type === 'write_refused' ? (rule ?? '') : ''];
 }
 
 function rowOf(item: AttentionItem): string[] {
-  const { ref, since } = item;
+  const { since } = item;
+  if (item.what === 'peer_unanswered') {
+    const { agent, peer, incarnation } = item.data;
+    return ['-', 'peer unanswered', since, `${peer} has not answered ${incarnation}`, agent];
+  }
+  const { ref } = item;
   if (item.what === 'case_quarantined') {
     const { reason, witnessed, found } = item.data;
     const particulars = `${reason}: witnessed ${placeOf(witnessed)}, found ${placeOf(found)}`;

@@ -171,6 +171,11 @@ export const ERROR_TABLE = {
     'sender',
     'An offer of the case is open and its receiver has its own ledger: no effect starts, and no fenced row is written, until the offer closes.',
   ),
+  peers_unanswered: refusal(
+    'same',
+    'operator',
+    'Since this agent was started, not every peer that the case can have gone to or come from has said what it holds of it.',
+  ),
   effect_in_flight: refusal('same', 'sender', 'An effect on the case is started and not yet settled.'),
   effect_duplicate: refusal('never', 'developer', 'An effect with this key exists on the case.'),
   effect_unknown: refusal('never', 'developer', 'There is no such effect on the case.'),
@@ -229,6 +234,11 @@ export const ERROR_TABLE = {
     'This agent has no case reader for the kind, which a thin contract needs.',
   ),
   reader_failed: error('same', 'operator', 'The case reader failed, or gave facts in another form.'),
+  incarnation_superseded: error(
+    'same',
+    'sender',
+    'A later incarnation of the sender is known here, under which it has not said that it still holds this.',
+  ),
   outcome_unknown: error('same', 'sender', 'It is not known whether the other side acted.'),
   receipt_invalid: error('never', 'receiver', 'The acceptance does not verify.'),
 

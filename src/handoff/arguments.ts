@@ -75,7 +75,6 @@ const ARGUMENTS = {
   reassignCase: shape({ ...byPerson, epoch, to: text }),
   returnCase: shape({ ...byPerson, epoch }),
   escalate: shape({ key, person: text, reason: byPerson.reason }),
-  recoverCase: shape({ ...resolution, seenEpoch: epoch.optional(), kind: text.optional() }),
   acceptPending: shape({ key, person: text }),
   rejectPending: shape({
     key,
@@ -84,6 +83,13 @@ const ARGUMENTS = {
     reason: byPerson.reason,
     hint: text.optional(),
   }),
+  recoverCase: shape({
+    ...resolution,
+    seenEpoch: epoch.optional(),
+    kind: text.optional(),
+    owner: text.optional(),
+  }),
+  waivePeer: shape({ peer: text, person: text, reason: byPerson.reason }),
   resolveEffect: shape({
     ...resolution,
     key: text,

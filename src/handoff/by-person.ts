@@ -6,7 +6,14 @@ import type { Principal } from '../trust/index.js';
 import { ContractRefusal, type Delivery } from './answers.js';
 import { checkArguments } from './arguments.js';
 import type { Decisions } from './decisions.js';
-import { judgeContent, judgePermission, judgeStanding, type OfferInHand, runChecks } from './judge.js';
+import {
+  incarnationFor,
+  judgeContent,
+  judgePermission,
+  judgeStanding,
+  type OfferInHand,
+  runChecks,
+} from './judge.js';
 import type { AcceptPendingInput, RejectPendingInput } from './model.js';
 import { clarificationsOf } from './pending.js';
 import { checkReason } from './people.js';
@@ -66,6 +73,7 @@ export function createByPerson(options: ByPersonOptions): PendingDecisions {
         principalOf(pending),
       );
       const found = await ledger.offerStanding(key, offer.ref, offer.envelope.kind);
+      const incarnation = await incarnationFor(offer, found, options);
       const permitted = judgePermission(offer, found, options);
       const standing = await judgeStanding(offer, found, permitted, options);
       const content = await judgeContent(offer, standing, options);
@@ -73,7 +81,6 @@ export function createByPerson(options: ByPersonOptions): PendingDecisions {
       const checked = { standing, content, clarifications, again: true };
       // What it asks or leaves to somebody, the person has decided.
       await runChecks(checked, [permitted.received.contract.accept], options).catch(asError);
-      const { incarnation } = found;
       await decisions.accept(offer, { standing, content, incarnation, decidedBy });
       return decided(key, 'accepted');
     },

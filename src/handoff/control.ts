@@ -9,7 +9,7 @@ import {
   type Logger,
 } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { DecisionRow, LedgerStore } from '../ledger/index.js';
+import { attemptName, type DecisionRow, type LedgerStore } from '../ledger/index.js';
 import {
   type AttemptAnswer,
   type AttemptQuery,
@@ -20,7 +20,10 @@ import {
   type ControlDecision,
   type ControlRequest,
   controlMessage,
+  type LedgerAnnouncement,
+  type LedgerAnswer,
   MAX_CONTROL_DECISIONS,
+  MAX_CONTROL_RECEIPTS,
   type Message,
   parseControlRequest,
   type WithdrawRequest,
@@ -40,7 +43,13 @@ export interface ControlOptions {
     | 'getKind'
     | 'voidOffer'
     | 'withdraw'
+    | 'hearIncarnation'
+    | 'listReceipts'
   >;
+  /** URL of this agent. */
+  readonly self: string;
+  /** In which its own cases are. */
+  readonly tenant: string;
   readonly peers: PeerDirectory;
   readonly receiver: Pick<Receiver, 'isDeciding' | 'changed'>;
   readonly logger: Logger;
@@ -50,7 +59,14 @@ export interface ControlOptions {
  * Answers the control messages of peers. Whatever they name is looked for under the keys of who asks: tenant and sender are those of
  * the authenticated principal, so that nothing of anybody else's can be found, closed or told from what does not exist.
  */
-export function createControl({ ledger, peers, receiver, logger }: ControlOptions): ControlReceiver {
+export function createControl({
+  ledger,
+  peers,
+  receiver,
+  logger,
+  self,
+  tenant,
+}: ControlOptions): ControlReceiver {
   async function answer(message: Message, principal: Principal): Promise<Message> {
     const request = parseControlRequest(message);
     // It goes on, and what it does stands; only nobody waits for it any longer.
@@ -61,6 +77,7 @@ export function createControl({ ledger, peers, receiver, logger }: ControlOption
 
   function carryOut(request: ControlRequest, principal: Principal): Promise<ControlAnswer> {
     if (request.verb === 'handoff.withdraw') return withdraw(request, principal);
+    if (request.verb === 'ledger.announce') return hear(request, principal);
     return 'case_id' in request ? queryCase(request, principal) : queryAttempt(request, principal);
   }
 
@@ -117,6 +134,32 @@ export function createControl({ ledger, peers, receiver, logger }: ControlOption
     const { taskId } = result.decision;
     if (taskId !== null) receiver.changed(taskId);
     return decided(request, result.decision);
+  }
+
+  /**
+   * Stored first, then read: what is accepted from the peer afterwards was offered under this incarnation, or is named in `open`; and what
+   * was accepted before is among the receipts.
+   */
+  async function hear(
+    { verb, incarnation, since, open, cursor }: LedgerAnnouncement,
+    principal: Principal,
+  ): Promise<LedgerAnswer> {
+    const { agent: peer } = principal;
+    await ledger.hearIncarnation({
+      tenant: principal.tenant,
+      agent: self,
+      peer,
+      incarnation,
+      since,
+      open: open.map(({ root, handoff_id: handoffId, attempt }) => attemptName({ root, handoffId, attempt })),
+    });
+    const { receipts, next } = await ledger.listReceipts(peer, {
+      tenants: [...new Set([principal.tenant, tenant])],
+      after: cursor ?? null,
+      limit: MAX_CONTROL_RECEIPTS,
+    });
+    logger.info({ peer, incarnation, receipts: receipts.length }, 'a peer has begun a new incarnation');
+    return { verb, incarnation, receipts, ...(next === null ? {} : { next }) };
   }
 
   /** What is stored is told to whom it was told before; beyond that only a peer that may hand something over is served. */

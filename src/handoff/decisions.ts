@@ -123,7 +123,7 @@ export function createDecisions(options: DecisionsOptions) {
 
   /** What an envelope from another ledger brings into this one. */
   function broughtBy(
-    { effects }: HandoffEnvelope,
+    { effects, incarnation }: HandoffEnvelope,
     { provenance }: Standing,
     receipt: string,
   ): SeparateAcceptance {
@@ -135,6 +135,7 @@ export function createDecisions(options: DecisionsOptions) {
         amount,
         state: status,
       })),
+      incarnation,
       receipt,
       receiptKey: JSON.stringify(identity.publicKey),
     };

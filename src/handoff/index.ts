@@ -1,3 +1,4 @@
+export { type Announcer, createAnnouncer } from './announce.js';
 export { checkArguments } from './arguments.js';
 export type { CaseReader, CaseRecord } from './case-reader.js';
 export { createControl } from './control.js';
@@ -26,6 +27,7 @@ export type {
   ResolutionInput,
   ResolveEffectInput,
   StatusPointer,
+  WaivePeerInput,
 } from './model.js';
 export { createPeople } from './people.js';
 export type { ControlReceiver, OfferReceiver, PeerClient, PendingDecisions, Receiver } from './port.js';

@@ -19,6 +19,7 @@ import {
   type Constraints,
   judgeOwnership,
   type KindDefinition,
+  type LedgerStore,
   type OfferStanding,
   type Transfer,
 } from '../ledger/index.js';
@@ -36,6 +37,7 @@ export interface OfferInHand extends Delivery {
 }
 
 export interface JudgeOptions extends ProvenanceOptions {
+  readonly ledger: Pick<LedgerStore, 'listAwaited' | 'getIncarnation'>;
   readonly evidence: { readonly store: EvidenceStore; readonly downloader: EvidenceDownloader };
   readonly limits: Limits;
   readonly clock: Clock;
@@ -55,6 +57,22 @@ export interface Standing extends Permitted {
   readonly case: CaseStanding;
   /** What the envelope proves of changes of owner elsewhere; empty in a shared kind. */
   readonly provenance: readonly Transfer[];
+}
+
+/**
+ * Under which incarnation the decision is made. A peer that can hold a receipt of this agent for the very offer is heard first: a
+ * rejection, too, would be a second decision. @throws peers_unanswered
+ */
+export async function incarnationFor(
+  { principal }: OfferInHand,
+  { kind, incarnation }: OfferStanding,
+  { identity, ledger }: JudgeOptions,
+): Promise<string> {
+  if (kind?.mode !== 'separate') return incarnation;
+  const awaited = await ledger.listAwaited(identity.url);
+  const its = awaited.find(({ peer }) => peer === principal.agent);
+  if (its?.state === 'waiting') throw new HoldfastError('peers_unanswered');
+  return (await ledger.getIncarnation(identity.url))?.incarnation ?? incarnation;
 }
 
 /** Permission and the chain's limits, from the configuration alone. @throws the rejection's code */

@@ -104,6 +104,13 @@ export interface RecoverCaseInput extends ResolutionInput {
   readonly seenEpoch?: number;
   /** What it was, where the ledger has lost the case itself. */
   readonly kind?: string;
+  /** In a `separate` kind: the URL of the agent that owns it, as was found in the other ledgers. */
+  readonly owner?: string;
+}
+
+/** A person takes it upon themselves that a peer will never say what it holds. */
+export interface WaivePeerInput extends Pick<CaseByPerson, 'person' | 'reason'> {
+  readonly peer: string;
 }
 
 /** A person has found out what became of an `unknown` effect. */

@@ -6,11 +6,19 @@ import {
   HoldfastError,
   isHoldfastError,
   isSameCase,
+  normalizeAgentUrl,
   parsePerson,
   personOwner,
 } from '../core/index.js';
 import { findPersonalData } from '../envelope/index.js';
-import type { CaseRow, ChangeOwnerCommand, EffectRow, LedgerStore, Resolution } from '../ledger/index.js';
+import type {
+  AwaitedPeer,
+  CaseRow,
+  ChangeOwnerCommand,
+  EffectRow,
+  LedgerStore,
+  Resolution,
+} from '../ledger/index.js';
 import { rejectionPart } from './answers.js';
 import { checkArguments } from './arguments.js';
 import type {
@@ -20,6 +28,7 @@ import type {
   RecoverCaseInput,
   ResolutionInput,
   ResolveEffectInput,
+  WaivePeerInput,
 } from './model.js';
 
 /** What persons of this node do with cases. Who they are says its operator, at the command; the node signs for them. */
@@ -36,6 +45,8 @@ export interface People {
   escalate(input: EscalateInput): Promise<CaseRow>;
   /** @throws usage where it is not quarantined or the epoch that was seen is not known; not_owner, kind_unknown, effect_in_flight, personal_data */
   recover(input: RecoverCaseInput): Promise<CaseRow>;
+  /** @throws usage where nothing waits for the peer; personal_data */
+  waive(input: WaivePeerInput): Promise<AwaitedPeer>;
   /** @throws effect_unknown, effect_settled, effect_in_flight, not_owner, epoch_stale, personal_data */
   resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
 }
@@ -132,6 +143,7 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
     recover: async (input) => {
       checkArguments('recoverCase', input);
       const { ref, seenEpoch, kind } = input;
+      const owned = input.owner === undefined ? {} : { owner: normalizeAgentUrl(input.owner) };
       const resolution = resolutionOf(input);
       const quarantines = await ledger.listQuarantined(ref.tenant);
       const quarantine = quarantines.find((one) => isSameCase(one.ref, ref));
@@ -144,8 +156,15 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
       }
       const epoch = (await ledger.getCase(ref))?.epoch ?? null;
       const named = kind === undefined ? {} : { kind };
-      const command = { ref, resolution, epoch, above, quarantine, ...named };
+      const command = { ref, resolution, epoch, above, quarantine, ...named, ...owned };
       return voiding(ref, (voids) => ledger.recoverCase({ ...command, voids }));
+    },
+    waive: async (input) => {
+      checkArguments('waivePeer', input);
+      const { peer, person, reason } = input;
+      checkReason(reason);
+      const resolution = { by: owner(person), reason };
+      return ledger.waivePeer({ agent: self, peer: normalizeAgentUrl(peer), resolution });
     },
     resolveEffect: async (input) => {
       checkArguments('resolveEffect', input);

@@ -76,7 +76,7 @@ export async function verifyProvenance(
 }
 
 /** A sender need not know what this agent has kept of its own receipts. */
-function selfAsPeer({ url, thumbprint }: NodeIdentity): Peer {
+export function selfAsPeer({ url, thumbprint }: NodeIdentity): Peer {
   return { url, key: thumbprint, tenant: '', contracts: [], skills: [] };
 }
 

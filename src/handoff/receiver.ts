@@ -26,7 +26,14 @@ import {
 import { createByPerson } from './by-person.js';
 import type { CaseReader } from './case-reader.js';
 import { createDecisions } from './decisions.js';
-import { judgeContent, judgePermission, judgeStanding, type OfferInHand, runChecks } from './judge.js';
+import {
+  incarnationFor,
+  judgeContent,
+  judgePermission,
+  judgeStanding,
+  type OfferInHand,
+  runChecks,
+} from './judge.js';
 import { Lanes } from './lanes.js';
 import type { Lease } from './lease.js';
 import type { ReceivedContract } from './model.js';
@@ -123,6 +130,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     found: OfferStanding,
     { message, before, stores }: { message: Message; before: PendingOffer | null; stores: boolean },
   ): Promise<Outcome> {
+    const incarnation = await incarnationFor(offer, found, options);
     const permitted = judgePermission(offer, found, options);
     const standing = await judgeStanding(offer, found, permitted, options);
     faultPoint('R1.after_standing');
@@ -140,7 +148,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     const verdict = await inTime(runChecks(checked, checks, options));
     faultPoint('R2.after_checks');
     if (verdict.verdict === 'accept') {
-      return { task: await decisions.accept(offer, { standing, content, incarnation: found.incarnation }) };
+      return { task: await decisions.accept(offer, { standing, content, incarnation }) };
     }
     checkBound(verdict, before, contract);
     return deferred(offer, await pending.defer(offer, message, { verdict, before }));

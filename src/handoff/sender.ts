@@ -198,7 +198,7 @@ export function createSender(options: SenderOptions): Sender {
     const built = await input.build({
       contract,
       root: row.ref.root,
-      incarnation: await ledger.incarnation(),
+      incarnation: (await ledger.getIncarnation(self))?.incarnation ?? (await ledger.incarnation()),
       handoff_id: handoffId,
       attempt,
       from_agent: self,

@@ -86,7 +86,10 @@ export function createWorker(options: WorkerOptions): Worker {
         faultPoint('R5.before_work');
         return await work();
       } catch (err) {
-        const waitMs = options.retryDelaysMs[tries - 1];
+        // Not the handler's fault, and over as soon as the peers have been heard.
+        const isEarly = isHoldfastError(err) && err.code === 'peers_unanswered';
+        if (isEarly) tries -= 1;
+        const waitMs = options.retryDelaysMs[isEarly ? 0 : tries - 1];
         const fields = { ...named(item, err), tries, err };
         if (waitMs === undefined) {
           parked.add(item.id);

@@ -68,6 +68,8 @@ export interface SeparateAcceptance {
   readonly provenance: readonly Transfer[];
   /** Every effect that the envelope lists. What is `started` there counts as `unknown`. */
   readonly effects: readonly InheritedEffect[];
+  /** Under which the sender made the offer. */
+  readonly incarnation: string;
   /** The receipt that `answer` carries (compact JWS), and the public key (JWK as JSON) that verifies it. */
   readonly receipt: string;
   readonly receiptKey: string;
@@ -230,6 +232,8 @@ export interface RecoverCaseCommand {
   readonly above: number;
   /** What it was, where the case is missing. */
   readonly kind?: string;
+  /** In a `separate` kind, who owns it by what the person found in the other ledgers: it is theirs then, at `above`. */
+  readonly owner?: string;
   /** What was witnessed, for the audit. */
   readonly quarantine: Pick<Quarantine, 'reason' | 'witnessed'>;
   readonly voids: ChangeOwnerCommand['voids'];

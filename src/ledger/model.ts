@@ -228,8 +228,19 @@ export interface Quarantine {
   readonly at: string;
 }
 
+/** A peer that has not answered the incarnation of an agent here for a while: no case, but all that can have gone to it, or come from it. */
+export interface UnansweredPeer {
+  readonly what: 'peer_unanswered';
+  readonly ref: null;
+  readonly since: string;
+  readonly data: { readonly agent: string; readonly peer: string; readonly incarnation: string };
+}
+
 /** One thing that only a person can settle. `since`: from when on it is so. */
-export type AttentionItem = { readonly ref: CaseRef; readonly since: string } & (
+export type AttentionItem = CaseAttention | UnansweredPeer;
+
+/** The same of one case. */
+export type CaseAttention = { readonly ref: CaseRef; readonly since: string } & (
   | {
       readonly what: 'effect_unknown';
       readonly data: Pick<EffectRow, 'key' | 'operation' | 'amount' | 'owner' | 'epoch' | 'startedAt'>;

@@ -30,6 +30,17 @@ import type {
   WithdrawCommand,
 } from './commands.js';
 import type {
+  AwaitedPeer,
+  BeginIncarnationCommand,
+  HearIncarnationCommand,
+  Incarnation,
+  PeerAnsweredCommand,
+  ReceiptOutcome,
+  ReceiptPage,
+  SettleReceiptCommand,
+  WaivePeerCommand,
+} from './incarnation.js';
+import type {
   AttentionItem,
   AuditEntry,
   CaseRow,
@@ -59,6 +70,7 @@ import type {
   RemovePushCommand,
   SettleNotificationCommand,
 } from './push.js';
+import type { Lease } from './rules/ruling.js';
 import type { AddWatchCommand, TaskWatch } from './watch.js';
 
 export interface TaskFilter {
@@ -327,6 +339,36 @@ export interface LedgerStore extends PendingStore {
   /** Remembers that a notification was heard. Idempotent. */
   hear(watchId: string, notificationId: string): Promise<void>;
   isHeard(watchId: string, notificationId: string): Promise<boolean>;
+
+  /**
+   * A new life of the agent, unless another process of it works under the present one; `peers` are awaited from then on. Until they have
+   * answered, its cases of `separate` kinds see no effect, offer or closing (`peers_unanswered`). @throws usage where the holder has no lease
+   */
+  beginIncarnation(
+    command: BeginIncarnationCommand,
+  ): Promise<{ readonly incarnation: string; readonly minted: boolean }>;
+  /** `null` where no process of the agent has begun one. */
+  getIncarnation(agent: string): Promise<Incarnation | null>;
+  /** By peer. */
+  listAwaited(agent: string): Promise<AwaitedPeer[]>;
+  /** Of the agent's processes; those that have not run out. */
+  listLeases(agent: string): Promise<Lease[]>;
+  /** `null` where the agent has another incarnation by now. */
+  peerAnswered(command: PeerAnsweredCommand): Promise<AwaitedPeer | null>;
+  /** A person does not wait for a peer any longer, for this incarnation. @throws usage where nothing waits for it */
+  waivePeer(command: WaivePeerCommand): Promise<AwaitedPeer>;
+  /**
+   * Keeps the incarnation of a peer's ledger, and which of its earlier offers to the agent it still holds; said again under one
+   * incarnation, those are added. From then on no other earlier one is accepted. @throws incarnation_superseded
+   */
+  hearIncarnation(command: HearIncarnationCommand): Promise<void>;
+  /** What this ledger holds on changes of owner in these tenants that `agent` was a party to. */
+  listReceipts(
+    agent: string,
+    page: { readonly tenants: readonly string[]; readonly after: string | null; readonly limit: number },
+  ): Promise<ReceiptPage>;
+  /** Takes over what a peer held and this ledger may have lost. Idempotent. */
+  settleReceipt(command: SettleReceiptCommand): Promise<ReceiptOutcome>;
 
   /** Closes the case to every write until a person acts. Idempotent: the first stays. */
   quarantine(row: Omit<Quarantine, 'at'>): Promise<void>;

@@ -2,6 +2,7 @@ import type { Contract } from '../contract/index.js';
 import { type AcceptanceKey, type CaseRef, HoldfastError, normalizeAgentUrl } from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import {
+  type Announcer,
   type CaseReader,
   checkArguments,
   createPeople,
@@ -45,6 +46,7 @@ export interface AgentParts {
   readonly sender: Sender;
   readonly service: Service;
   readonly receiver: PendingDecisions;
+  readonly announcer: Announcer;
   readonly watches: Watches;
   /** Asks a receiver. */
   query(input: QueryInput): Promise<QueryResult>;
@@ -71,6 +73,13 @@ export function createAgent(parts: AgentParts): Holdfast {
   const applyKinds = (options: { replace?: boolean } = {}) =>
     putKinds(ledger, tenant, kindsOf(config), options);
   let closing: Promise<void> | null = null;
+
+  /** Before it does what only one owner may do. A process that does not serve begins and asks as well. */
+  async function ready(): Promise<void> {
+    if (service.started) return parts.announcer.asked();
+    await parts.announcer.begin();
+    await parts.announcer.ask();
+  }
 
   const agent: Holdfast = {
     url: self,
@@ -100,15 +109,20 @@ export function createAgent(parts: AgentParts): Holdfast {
     },
     async closeCase(write) {
       checkArguments('closeCase', write);
+      await ready();
       return ledger.closeCase(asOwner(write));
     },
     async note(write) {
       checkArguments('note', write);
       return ledger.addNote(asOwner(write));
     },
-    effect: <T>(input: EffectInput<T>) => runEffect(ledger, self, input),
+    async effect<T>(input: EffectInput<T>) {
+      await ready();
+      return runEffect(ledger, self, input);
+    },
     async startEffect(write) {
       checkArguments('startEffect', write);
+      await ready();
       return ledger.startEffect({ ...asAgent(write), amount: write.amount ?? null });
     },
     async settleEffect(write) {
@@ -161,6 +175,7 @@ export function createAgent(parts: AgentParts): Holdfast {
     returnCase: (input) => people.giveBack(input),
     escalate: (input) => people.escalate(input),
     recoverCase: (input) => people.recover(input),
+    waivePeer: (input) => people.waive(input),
     resolveEffect: (input) => people.resolveEffect(input),
 
     quarantine: (row) => ledger.quarantine(row),
@@ -180,6 +195,7 @@ export function createAgent(parts: AgentParts): Holdfast {
       checkArguments('handOff', input);
       const { to } = input;
       const agents = typeof to === 'string' ? normalizeAgentUrl(to) : to.map(normalizeAgentUrl);
+      await ready();
       return sender.handOff({ ...input, to: agents });
     },
     async answerQuestion(input) {

@@ -23,14 +23,24 @@ export function attentionLog({ self, ledger, logger }: AttentionLogParts): (tena
 
 /** Agents that share a ledger each speak of the effects that they started. */
 function concerns(item: AttentionItem, self: string): boolean {
+  if (item.what === 'peer_unanswered') return item.data.agent === self;
   return item.what === 'case_quarantined' || item.data.owner === self;
 }
 
 function nameOf({ what, ref, since, data }: AttentionItem): string {
+  if (ref === null) return JSON.stringify([what, data.peer, data.incarnation]);
   return JSON.stringify([what, ref.root, ref.caseId, since, 'key' in data ? data.key : null]);
 }
 
 function log(item: AttentionItem, logger: Logger): void {
+  if (item.what === 'peer_unanswered') {
+    const { peer, incarnation } = item.data;
+    logger.warn(
+      { peer, incarnation, since: item.since },
+      'a peer has not said what it holds since this agent was started; cases that it can have wait for it',
+    );
+    return;
+  }
   const fields = { case: item.ref.caseId, root: item.ref.root, since: item.since };
   switch (item.what) {
     case 'effect_unknown':

@@ -1,6 +1,6 @@
 import { type Clock, isHoldfastError, type Logger, pause, toUtc } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Delivery, Lease, Receiver, Sender, Worker } from '../handoff/index.js';
+import type { Announcer, Delivery, Lease, Receiver, Sender, Worker } from '../handoff/index.js';
 import type { LedgerStore } from '../ledger/index.js';
 import type { PushDelivery } from '../transport/index.js';
 import { attentionLog } from './attention.js';
@@ -15,6 +15,7 @@ export interface DispatcherParts {
   readonly worker: Worker;
   readonly receiver: Pick<Receiver, 'resume'>;
   readonly pushes: PushDelivery;
+  readonly announcer: Announcer;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sweepMs: number;
@@ -48,7 +49,7 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#running = Promise.all([this.#run(), this.#announce()]).then(() => undefined);
   }
 
   /** Claims nothing more, and begins no further try. */
@@ -75,6 +76,21 @@ export class Dispatcher {
         logger.error({ code, err }, 'what is left to do could not be looked up; the next look comes soon');
       }
       // Processes that started together need not look together.
+      await pause(sweepMs * (0.75 + Math.random() / 2), signal);
+    }
+  }
+
+  /** By itself: a peer that is slow to answer holds up nothing else. */
+  async #announce(): Promise<void> {
+    const { announcer, logger, sweepMs } = this.#parts;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await announcer.ask(signal);
+      } catch (err) {
+        const code = isHoldfastError(err) ? err.code : 'internal';
+        logger.error({ code, err }, 'which peers have answered could not be looked up');
+      }
       await pause(sweepMs * (0.75 + Math.random() / 2), signal);
     }
   }

@@ -20,8 +20,10 @@ import type {
   Revocation,
   RevokeInput,
   StatusPointer,
+  WaivePeerInput,
 } from '../handoff/index.js';
 import type {
+  AwaitedPeer,
   CaseRow,
   DecisionRow,
   EffectRow,
@@ -79,6 +81,8 @@ export interface EvidenceInput {
 export type LedgerReader = Pick<
   LedgerStore,
   | 'incarnation'
+  | 'getIncarnation'
+  | 'listAwaited'
   | 'getKind'
   | 'listKinds'
   | 'getCase'
@@ -140,6 +144,8 @@ export interface Holdfast {
    * state that the ledger holds, only they can know. @throws usage where it is not quarantined; not_owner, case_closed, effect_in_flight, personal_data
    */
   recoverCase(input: RecoverCaseInput): Promise<CaseRow>;
+  /** Waits no longer for a peer that is gone for good, until the next start: what is done on its cases then names the person. @throws usage where nothing waits for it; personal_data */
+  waivePeer(input: WaivePeerInput): Promise<AwaitedPeer>;
   /** Settles an `unknown` effect as a person found it, as the owner of the case. @throws effect_unknown, effect_settled, effect_in_flight, not_owner, personal_data */
   resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
   /** Runs one side effect under the fence and the case's policy. */

@@ -5,6 +5,7 @@ import { createEnvelopeRegistry, type EnvelopeRegistry, envelopeV2 } from '../en
 import { faultsEnabled } from '../faults/index.js';
 import {
   checkArguments,
+  createAnnouncer,
   createControl,
   createDelivery,
   createLease,
@@ -195,10 +196,23 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   watches.handle(async ({ peer, taskId }) => {
     for (const tenant of tenants) await delivery.hear(tenant, peer, taskId);
   });
-  const control = createControl({ ledger, peers, receiver, logger });
+  const control = createControl({ ledger, peers, receiver, logger, self, tenant: config.tenant });
+  const announcer = createAnnouncer({
+    identity,
+    ledger,
+    tenants,
+    peers,
+    keys,
+    client,
+    lease,
+    logger,
+    backoffMs: pace.offerBackoffMs,
+    runs: (holder) => processes.runs(holder),
+  });
   const service = new Service({
     config,
     lease,
+    announcer,
     delivery,
     worker,
     pushes,
@@ -246,6 +260,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
         worker,
         receiver,
         pushes,
+        announcer,
         clock,
         logger,
         sweepMs: pace.sweepMs,
@@ -263,6 +278,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     sender,
     service,
     receiver,
+    announcer,
     watches,
     query: (input) => queryPeer(input, { self, tenant: config.tenant, ledger, peers, keys, client }),
     release: () => guarded.close(),

@@ -44,6 +44,15 @@ export class Processes {
     return () => rmSync(file, { force: true });
   }
 
+  /** Whether the process of this lease runs on this machine. */
+  runs(holder: string): boolean {
+    const machine = thisMachine();
+    return this.#names().some((name) => {
+      const entry = read(join(this.#folder, name));
+      return entry?.holder === holder && entry.machine === machine && startOf(entry.pid) === entry.started;
+    });
+  }
+
   /** Calls `release` for the lease of each process of this machine that is gone, then forgets the process. */
   async bury(release: (holder: string) => Promise<void>): Promise<void> {
     const machine = thisMachine();

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { HoldfastError, type Logger, pause } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Delivery, Lease, Receiver, Worker } from '../handoff/index.js';
+import type { Announcer, Delivery, Lease, Receiver, Worker } from '../handoff/index.js';
 import type { Inspection } from '../storage/index.js';
 import type { NodeServer, PushDelivery } from '../transport/index.js';
 import { peersOf } from './config.js';
@@ -13,6 +13,7 @@ import { loopbackAddress } from './loopback.js';
 export interface ServiceParts {
   readonly config: Config;
   readonly lease: Lease;
+  readonly announcer: Announcer;
   readonly delivery: Delivery;
   readonly worker: Worker;
   readonly pushes: PushDelivery;
@@ -56,6 +57,8 @@ export class Service {
     // Before anything is worked on, so that no other process takes it for abandoned.
     await lease.begin();
     await this.#parts.buryDead();
+    // Before anybody is answered: from here on what may have been lost is waited for.
+    await this.#parts.announcer.begin();
     const server = this.#parts.createServer();
     const { port } = await listenOn(server, listen);
     this.#server = server;

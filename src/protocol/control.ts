@@ -28,6 +28,10 @@ export const CONTROL_LIMIT_MS = 30_000;
 export const MAX_CONTROL_DECISIONS = 10;
 /** One question to a sender, characters (code points). */
 export const MAX_QUESTION_CHARS = 2_000;
+/** Receipts in one page. */
+export const MAX_CONTROL_RECEIPTS = 50;
+/** Open offers in one announcement. */
+export const MAX_HELD_OFFERS = 100;
 /** So that every ledger can hold it. */
 const MAX_ATTEMPT = 2 ** 31 - 1;
 
@@ -54,7 +58,29 @@ export interface WithdrawRequest {
   readonly attempt: number;
 }
 
-export type ControlRequest = AttemptQuery | CaseQuery | WithdrawRequest;
+/** One offer that its sender holds open. */
+export interface HeldOffer {
+  readonly root: string;
+  readonly handoff_id: string;
+  readonly attempt: number;
+}
+
+/**
+ * Says under which incarnation the asker works now, and asks for the receipts that name it. Of the offers to who is asked that were made
+ * under an earlier incarnation, only those in `open` still count.
+ */
+export interface LedgerAnnouncement {
+  readonly verb: 'ledger.announce';
+  readonly incarnation: string;
+  /** UTC; when it began. */
+  readonly since: string;
+  /** At most 100; more in a next message. */
+  readonly open: readonly HeldOffer[];
+  /** Where the page of receipts begins, as the page before said. */
+  readonly cursor?: string;
+}
+
+export type ControlRequest = AttemptQuery | CaseQuery | WithdrawRequest | LedgerAnnouncement;
 
 /** One stored decision, with the data part of its answer as it was sent and ever will be. */
 export interface ControlDecision {
@@ -101,10 +127,24 @@ export interface CaseAnswer {
   readonly more: boolean;
 }
 
-export type ControlAnswer = AttemptAnswer | CaseAnswer;
+/** The incarnation is stored; here is a page of receipts. */
+export interface LedgerAnswer {
+  readonly verb: 'ledger.announce';
+  readonly incarnation: string;
+  /** Compact JWS. */
+  readonly receipts: readonly string[];
+  /** Where the next page begins; absent with the last one. */
+  readonly next?: string;
+}
+
+export type ControlAnswer = AttemptAnswer | CaseAnswer | LedgerAnswer;
 
 /** The answer that belongs to each request. */
-export type AnswerTo<R extends ControlRequest> = R extends CaseQuery ? CaseAnswer : AttemptAnswer;
+export type AnswerTo<R extends ControlRequest> = R extends LedgerAnnouncement
+  ? LedgerAnswer
+  : R extends CaseQuery
+    ? CaseAnswer
+    : AttemptAnswer;
 
 type Check = (value: JsonValue) => string | null;
 type Shape = Readonly<Record<string, Check>>;
@@ -154,10 +194,18 @@ const QUESTION: Shape = {
 /** Only of an offer that is stored undecided. */
 const UNDECIDED: Shape = { task_id: isTaskId, question: isObject };
 
+const isCursor = matching(/^[A-Za-z0-9_-]{1,2000}$/, 'must be a cursor that was given out');
+const ANNOUNCEMENT: Shape = {
+  incarnation: matching(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/, 'must be the name of an incarnation'),
+  since: matching(UTC_PATTERN, 'must be a UTC time'),
+  open: isList,
+};
+
 /** What each verb takes, in one of these shapes. */
 const VERBS: Readonly<Record<ControlRequest['verb'], readonly [Shape, ...Shape[]]>> = {
   'handoff.query': [ATTEMPT, CASE],
   'handoff.withdraw': [ATTEMPT],
+  'ledger.announce': [ANNOUNCEMENT],
 };
 
 /** Every way in which an object is not of a shape: a field too few, too many, or of another form. */
@@ -208,7 +256,9 @@ export function parseControlRequest({ parts }: Pick<Message, 'parts'>): ControlR
   }
   const [first, second] = VERBS[verb as ControlRequest['verb']];
   const shape = second !== undefined && Object.hasOwn(document, 'case_id') ? second : first;
-  const problems = problemsOf(document, { verb: oneOf(verb), ...shape });
+  const optional = verb === 'ledger.announce' ? { cursor: isCursor } : {};
+  const problems = problemsOf(document, { verb: oneOf(verb), ...shape }, optional);
+  if (problems.length === 0 && verb === 'ledger.announce') problems.push(...heldProblems(document.open));
   if (problems.length > 0) throw invalid(problems);
   return document as unknown as ControlRequest;
 }
@@ -244,7 +294,34 @@ export function parseControlAnswer<R extends ControlRequest>(
   }
 }
 
+function heldProblems(open: JsonValue | undefined): FieldError[] {
+  const held = open as JsonValue[];
+  if (held.length > MAX_HELD_OFFERS) {
+    return [{ path: 'open', problem: `must hold at most ${MAX_HELD_OFFERS}` }];
+  }
+  return held.flatMap((one, at) =>
+    isJsonObject(one)
+      ? problemsOf(one, ATTEMPT, {}, `open.${at}.`)
+      : [{ path: `open.${at}`, problem: 'must be an object' }],
+  );
+}
+
+function receiptProblems(document: JsonObject, { incarnation }: LedgerAnnouncement): FieldError[] {
+  const asked: Shape = {
+    verb: oneOf('ledger.announce'),
+    incarnation: (given) => (given === incarnation ? null : 'is not what was announced'),
+    receipts: isList,
+  };
+  const problems = problemsOf(document, asked, { next: isCursor });
+  if (problems.length > 0) return problems;
+  const receipts = document.receipts as JsonValue[];
+  return receipts.length <= MAX_CONTROL_RECEIPTS && receipts.every((one) => typeof one === 'string')
+    ? []
+    : [{ path: 'receipts', problem: `must be at most ${MAX_CONTROL_RECEIPTS} receipts` }];
+}
+
 function answerProblems(document: JsonObject, request: ControlRequest): FieldError[] {
+  if (request.verb === 'ledger.announce') return receiptProblems(document, request);
   const asked = Object.fromEntries(
     Object.entries(request).map(([name, value]): [string, Check] => [
       name,

@@ -1,7 +1,8 @@
-import type { AcceptanceKey, CaseRef } from '../core/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, toUtc } from '../core/index.js';
 import {
   type AttentionItem,
   type AuditEntry,
+  type AwaitedPeer,
   asOf,
   type CandidatePlan,
   type CaseRow,
@@ -22,6 +23,7 @@ import {
   type PendingFilter,
   type PendingOffer,
   type Quarantine,
+  type ReceiptPage,
   type ResultOf,
   type RuleName,
   type SentTask,
@@ -54,6 +56,9 @@ export interface LedgerReads
     | 'pushes'
     | 'plan'
     | 'sentTask'
+    | 'incarnationOf'
+    | 'awaited'
+    | 'leasesOf'
   > {
   incarnation(): string;
   kinds(tenant: string): KindDefinition[];
@@ -95,6 +100,59 @@ export interface LedgerReads
   /** Whose time is not over. */
   watch(watchId: string): TaskWatch | null;
   heard(watchId: string, notificationId: string): boolean;
+  receipts(
+    agent: string,
+    page: {
+      readonly tenants: readonly string[];
+      readonly after: ReceiptPlace | null;
+      readonly limit: number;
+    },
+  ): ReceiptPage;
+}
+
+/** Where a receipt stands among all. */
+export type ReceiptPlace = readonly [tenant: string, root: string, caseId: string, newEpoch: number];
+
+/** What is asked of incarnations: those of the agents here, and of their peers. */
+export type IncarnationQueries = Pick<
+  LedgerQueries,
+  'incarnationOf' | 'awaited' | 'leasesOf' | 'heardFrom' | 'unansweredSince' | 'receipts'
+>;
+
+/** Of rows in their order, one more than the page holds if there are more. */
+export function pageOf(rows: readonly Transfer[], limit: number): ReceiptPage {
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return {
+    receipts: rows.slice(0, limit).map(({ receipt }) => receipt),
+    next:
+      last === undefined
+        ? null
+        : Buffer.from(
+            JSON.stringify([last.ref.tenant, last.ref.root, last.ref.caseId, last.newEpoch]),
+          ).toString('base64url'),
+  };
+}
+
+/** @throws control_invalid where it is none that a page gave out */
+export function placeOf(cursor: string): ReceiptPlace {
+  try {
+    const [tenant, root, caseId, epoch, ...more] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const texts = [tenant, root, caseId].every((part) => typeof part === 'string');
+    if (texts && Number.isSafeInteger(epoch) && more.length === 0) return [tenant, root, caseId, epoch];
+  } catch {
+    // Not even JSON.
+  }
+  throw new HoldfastError('control_invalid', undefined, {
+    fields: [{ path: 'cursor', problem: 'is none that was given out' }],
+  });
+}
+
+/** For how long an attention item waits for a peer that may only be restarted, milliseconds. */
+const PATIENCE_MS = 60_000;
+
+/** Peers that wait since this are shown. */
+export function patienceEnds(now: Date): string {
+  return toUtc(new Date(now.getTime() - PATIENCE_MS));
 }
 
 /** What is asked of push configurations and their notifications. */
@@ -139,6 +197,8 @@ export interface LedgerQueries
   openQuestions(tenant: string, limit: number | undefined): SentTask[];
   /** Of cases that are still where the plan left them; the longest first. */
   exhaustedPlans(tenant: string, limit: number | undefined): CandidatePlan[];
+  /** Peers that are waited for since then, or longer. */
+  unansweredSince(before: string): AwaitedPeer[];
 }
 
 export function readsOf(ledger: LedgerQueries): LedgerReads {
@@ -160,6 +220,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
           quarantines: ledger.quarantines(tenant),
           questions: ledger.openQuestions(tenant, limit),
           plans: ledger.exhaustedPlans(tenant, limit),
+          unanswered: ledger.unansweredSince(patienceEnds(ledger.now)),
         },
         limit,
       ),
@@ -185,6 +246,7 @@ export function attentionOf(
     readonly effects: readonly EffectRow[];
     readonly quarantines: readonly Quarantine[];
     readonly questions: readonly SentTask[];
+    readonly unanswered: readonly AwaitedPeer[];
     readonly plans: readonly CandidatePlan[];
   },
   limit: number | undefined,
@@ -194,6 +256,7 @@ export function attentionOf(
     ...found.quarantines.map(ofQuarantine),
     ...found.questions.flatMap(ofQuestion),
     ...found.plans.map(ofPlan),
+    ...found.unanswered.map(ofAwaited),
   ]
     .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
     .slice(0, limit);
@@ -231,6 +294,10 @@ function ofPlan({
     since: at,
     data: { attempt, epoch, candidates, reason, owner },
   };
+}
+
+function ofAwaited({ agent, peer, incarnation, since }: AwaitedPeer): AttentionItem {
+  return { what: 'peer_unanswered', ref: null, since, data: { agent, peer, incarnation } };
 }
 
 /** Answers one named question. */

@@ -1,5 +1,5 @@
 import { type LedgerStore, offerRow } from '../ledger/index.js';
-import type { Engine } from './engine.js';
+import { type Engine, placeOf } from './engine.js';
 
 /** The port on any engine: writes are the ledger's rules, reads are questions, and nothing is decided here. */
 export function createStore({ read, write, close }: Engine): LedgerStore {
@@ -106,6 +106,18 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     pruneWatches: (tenant, agent) => write('pruneWatches', { tenant, agent }),
     hear: (watchId, notificationId) => write('hear', { watchId, notificationId }),
     isHeard: (watchId, notificationId) => read('heard', watchId, notificationId),
+
+    beginIncarnation: (command) => write('beginIncarnation', command),
+    getIncarnation: (agent) => read('incarnationOf', agent),
+    listAwaited: async (agent) => [...(await read('awaited', agent))],
+    listLeases: async (agent) => [...(await read('leasesOf', agent))],
+    peerAnswered: (command) => write('peerAnswered', command),
+    waivePeer: (command) => write('waivePeer', command),
+    hearIncarnation: (command) => write('hearIncarnation', command),
+    async listReceipts(agent, { after, ...page }) {
+      return read('receipts', agent, { ...page, after: after === null ? null : placeOf(after) });
+    },
+    settleReceipt: (command) => write('settleReceipt', command),
 
     quarantine: (row) => write('quarantine', row),
     recoverCase: (command) => write('recoverCase', command),

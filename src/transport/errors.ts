@@ -52,6 +52,8 @@ const BY_CODE: Partial<Record<ErrorCode, Mapping>> = {
   case_quarantined: [409, -32602, 'FAILED_PRECONDITION'],
   // A refusal that the identical request can outlive.
   effect_in_flight: [409, -32603, 'ABORTED', 1],
+  peers_unanswered: [409, -32603, 'ABORTED', 1],
+  incarnation_superseded: [409, -32603, 'ABORTED', 1],
   task_conflict: [409, -32603, 'ABORTED', 1],
 };
 

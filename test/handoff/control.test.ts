@@ -21,6 +21,8 @@ const query = (attempt = 1): ControlRequest => ({
 const withdraw = (attempt = 1): ControlRequest =>
   ({ ...query(attempt), verb: 'handoff.withdraw' }) as ControlRequest;
 
+const ours = { self: BILLING, tenant: 'default' };
+
 describe('control messages on a shared ledger', () => {
   let world: World;
 
@@ -68,7 +70,7 @@ describe('control messages on a shared ledger', () => {
     const peers = createPeerDirectory([
       { url: TRIAGE, key: 'x'.repeat(43), tenant: 'default', contracts: [], skills: [] },
     ]);
-    const closed = createControl({ ledger, peers, receiver: world.receiver, logger: silentLogger });
+    const closed = createControl({ ...ours, ledger, peers, receiver: world.receiver, logger: silentLogger });
     const principal = world.principalOf(TRIAGE);
     const answered = (request: ControlRequest) => closed.answer(controlMessage(request), principal);
     const decision = { verdict: 'accepted', attempt: 1 };
@@ -122,7 +124,9 @@ describe('the time limit of a control message', () => {
       store = resolve;
     });
     const control = createControl({
+      ...ours,
       ledger: {
+        ...ledger,
         findDecision: (key) => ledger.findDecision(key),
         getPending: (key) => ledger.getPending(key),
         findPending: (...args) => ledger.findPending(...args),

@@ -178,7 +178,14 @@ export async function createWorld(
     reader: () => null,
     onAccepted: (item) => accepted.push(item),
   });
-  const control = createControl({ ledger, peers: peersOfBilling, receiver, logger: silentLogger });
+  const control = createControl({
+    self: BILLING,
+    tenant: 'default',
+    ledger,
+    peers: peersOfBilling,
+    receiver,
+    logger: silentLogger,
+  });
   const principalOf = (agent: string): Principal => ({ agent, tenant: 'default', tokenId: `jti-${agent}` });
   const wire: World['wire'] = { onSend: null };
   const sent: string[] = [];

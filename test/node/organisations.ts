@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect, vi } from 'vitest';
 import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js';
 import {
   accept,
@@ -25,8 +26,13 @@ export interface Organisation {
   readonly node: Holdfast;
   /** What it does with a handoff that it is offered. */
   check: NonNullable<HandoffHandler['check']>;
+  /** Whether `up` lasts until its peers have answered; only where all of them are up. */
+  waits: boolean;
   up(): Promise<Holdfast>;
   down(): Promise<void>;
+  /** Copies all of its disk, while it is down; `putBack` brings that copy back in the place of what is there. */
+  keep(): void;
+  putBack(): void;
 }
 
 export interface World extends Record<Name, Organisation> {
@@ -78,6 +84,8 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
     peers: pairs
       .filter((pair) => pair.includes(name))
       .map(([a, b]) => (a === name ? b : a))
+      // One that never runs would be waited for, for ever.
+      .filter((peer) => running.includes(peer))
       .map((peer) => ({
         url: urlOf(peer),
         key: keys.get(peer) ?? 'x'.repeat(43),
@@ -104,6 +112,7 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
       url: urlOf(name),
       line: await lossyProxy(ports[NAMES.indexOf(name)] ?? 0, () => listening),
       check: () => accept(),
+      waits: false,
       get node() {
         if (node === null) throw new Error(`${name} is down`);
         return node;
@@ -116,7 +125,16 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
           ports: { clock, pace: { sweepMs: 50, offerBackoffMs: [20, 100] } },
         });
         listening = (await node.start({ port: 0 })).port;
+        if (made.waits) await answered(node);
         return node;
+      },
+      keep() {
+        rmSync(`${join(folder.path, name)}.kept`, { recursive: true, force: true });
+        cpSync(join(folder.path, name), `${join(folder.path, name)}.kept`, { recursive: true });
+      },
+      putBack() {
+        rmSync(join(folder.path, name), { recursive: true });
+        cpSync(`${join(folder.path, name)}.kept`, join(folder.path, name), { recursive: true });
       },
       async down() {
         const stopping = node;
@@ -134,6 +152,8 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
     Organisation,
     Organisation,
   ];
+  for (const one of [triage, billing, legal]) if (running.includes(one.name)) await answered(one.node);
+
   const ref = (caseId = 'CASE-7001') => triage.node.caseRef(caseId, urlOf('triage'));
   const refFor = (of: Organisation, caseId = 'CASE-7001') => of.node.caseRef(caseId, urlOf('triage'));
 
@@ -187,6 +207,13 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
       folder.remove();
     },
   };
+}
+
+/** Until every peer has said what it holds since the node was started. */
+export async function answered({ ledger, url }: Holdfast): Promise<void> {
+  const waiting = async () =>
+    (await ledger.listAwaited(url)).filter(({ state }) => state === 'waiting').map(({ peer }) => peer);
+  await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 15_000, interval: 10 });
 }
 
 /** What is wrong between a ledger and its own audit; nothing. */

@@ -39,7 +39,14 @@ describe.each(['sqlite', 'postgres'] as const)('a ledger on %s', (engine) => {
 describe('the state of a ledger', () => {
   it('counts what is open, unknown and quarantined', async () => {
     const { counts } = await ledgerStatus(await fullLedger(shop));
-    expect(counts).toEqual({ cases: 4, open_offers: 0, open_work: 2, unknown_effects: 1, quarantined: 1 });
+    expect(counts).toEqual({
+      cases: 4,
+      open_offers: 0,
+      open_work: 2,
+      unknown_effects: 1,
+      quarantined: 1,
+      waiting_peers: 0,
+    });
   });
 
   it('is not made by asking for it', async () => {

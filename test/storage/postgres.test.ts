@@ -319,7 +319,8 @@ describe('the schema', () => {
       [5, 'push', '5eab3975672bfae14cffef3d6a82e17cf926262207de546b311dfe42e741f2ee'],
       [6, 'recovery', '1d06ab0cb788f8adc73674af9db4a2f620df10447b1ada6e414e73722d525076'],
       [7, 'frozen', 'cff2184d6c0cf589a68a1b2ac795021c6a59ae71950e97b5537d7ef9f8018424'],
-      [8, 'pending', '48c6aeffcc12fb0cd5ebf34acd20f18fc0121f642230c7e9073e452e3b85778a'],
+      [8, 'incarnation', '02500be1da36e9df756ffdad4df3d4db895237c931f1917b8af3d8e62aa92cf1'],
+      [9, 'pending', '48c6aeffcc12fb0cd5ebf34acd20f18fc0121f642230c7e9073e452e3b85778a'],
     ]);
   });
 });

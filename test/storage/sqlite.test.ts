@@ -150,6 +150,7 @@ describe('the file', () => {
       [4, 'separate', '4c0526d7d4091cc4d3a1033fe7ebfdc1534a36779dc4327e3d12117067075112'],
       [5, 'push', '6e56bbbc22fa296d91fecccf5758d7f2eaf74d65f960a2bc37348c18a7c97945'],
       [6, 'recovery', '1fa9623a402cdff1fe32210e4b15d120c4109e20f3b0781d1bd1cfa6a58f6c93'],
+      [8, 'incarnation', '4523556411f85f89227cfb254210abc404efe08a7abde8bc41f86b8485eb065c'],
       [7, 'pending', '9f3e30c52bfafb31c11c7a93e76e2da84b8d3fbc91109ef1c2b6a35ba01b6bf7'],
     ]);
   });

@@ -4,6 +4,7 @@ import { claimSuite } from './suite/claims.js';
 import { decisionSuite } from './suite/decisions.js';
 import { effectSuite } from './suite/effects.js';
 import type { OpenLedger } from './suite/fixtures.js';
+import { incarnationSuite } from './suite/incarnation.js';
 import { offerSuite } from './suite/offers.js';
 import { pendingSuite } from './suite/pending.js';
 import { peopleSuite } from './suite/people.js';
@@ -36,4 +37,5 @@ export function ledgerSuite(open: OpenLedger): void {
   recoverySuite(open);
   revocationSuite(open);
   pendingSuite(open);
+  incarnationSuite(open);
 }

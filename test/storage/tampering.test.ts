@@ -206,7 +206,13 @@ describe('the database itself', () => {
     ],
   ])('keeps what proves a change of owner between ledgers: %s', async (sql, message) => {
     await ledger.putKind('acme', SEPARATE);
-    const separate = { provenance: [], effects: [], receipt: 'receipt', receiptKey: '{}' };
+    const separate = {
+      provenance: [],
+      effects: [],
+      incarnation: 'inc_1',
+      receipt: 'receipt',
+      receiptKey: '{}',
+    };
     const { root: sender } = ref();
     await ledger.accept(acceptance(clock, { kind: SEPARATE.kind, caseId: 'CASE-4', sender, separate }));
     expect(() => byHand((db) => db.exec(sql))).toThrow(message);

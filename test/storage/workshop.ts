@@ -92,7 +92,13 @@ export async function fullLedger({ path }: Workshop): Promise<string> {
   });
   await ledger.putKind('acme', SEPARATE);
   const { root: sender } = ref();
-  const separate = { provenance: [], effects: [], receipt: 'receipt', receiptKey: '{}' };
+  const separate = {
+    provenance: [],
+    effects: [],
+    incarnation: 'inc_1',
+    receipt: 'receipt',
+    receiptKey: '{}',
+  };
   await ledger.accept(acceptance(clock, { kind: SEPARATE.kind, caseId: 'CASE-4', sender, separate }));
   const task = { id: 't1', tenant: 'acme', peer: asTriage.writer, contextId: 'c', handoffId: null };
   const push = { pushId: 'push_1', configId: 'c1', agent: asBilling.writer, token: 'one', scheme: null };

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
-import type { AttentionItem } from '../../ledger/index.js';
+import type { CaseAttention } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
 import { explainItem, findItem, listItems } from '../attention-report.js';
 import { parseEpoch, ROOT_OPTION } from '../cases.js';
@@ -17,6 +17,7 @@ interface ResolveOptions extends OneItem {
   outcome?: string;
   seenEpoch?: string;
   kind?: string;
+  owner?: string;
   person: string;
   reason: string;
   minutes?: string;
@@ -62,6 +63,7 @@ export function addAttention(program: Command, session: Session): void {
       'of a quarantined case: the highest epoch that anybody has seen (default: as witnessed)',
     )
     .option('--kind <kind>', 'of a quarantined case that the ledger has lost: its kind')
+    .option('--owner <url>', 'of a quarantined case of a separate kind: the agent that owns it, as was found')
     .option('--minutes <n>', 'how many minutes it took')
     .option('--record <name=id...>', 'what was looked up or touched, such as payments=re_881')
     .option(...KEY_OPTION)
@@ -85,13 +87,13 @@ function resolutionOf({ person, reason, minutes, record }: ResolveOptions) {
 
 async function resolve(
   holdfast: Holdfast,
-  { ref, what, data }: AttentionItem,
-  { state, outcome, seenEpoch, kind }: ResolveOptions,
+  { ref, what, data }: CaseAttention,
+  { state, outcome, seenEpoch, kind, owner }: ResolveOptions,
   said: ReturnType<typeof resolutionOf>,
 ): Promise<Result> {
   if (what === 'effect_unknown') {
-    if (seenEpoch !== undefined || kind !== undefined)
-      throw misplaced('--seen-epoch and --kind', 'a quarantined case');
+    if (seenEpoch !== undefined || kind !== undefined || owner !== undefined)
+      throw misplaced('--seen-epoch, --kind and --owner', 'a quarantined case');
     const found = { ...parseState(state, outcome), ...said };
     const effect = await holdfast.resolveEffect({ ref, key: data.key, ...found });
     return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
@@ -110,6 +112,7 @@ async function resolve(
     ref,
     ...(seenEpoch === undefined ? {} : { seenEpoch: parseEpoch(seenEpoch, '--seen-epoch') }),
     ...(kind === undefined ? {} : { kind }),
+    ...(owner === undefined ? {} : { owner }),
     ...said,
   });
   return nowOwned(row);

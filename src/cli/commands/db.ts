@@ -143,6 +143,7 @@ function showStatus(status: LedgerStatus): Result {
         ['open work', counts?.open_work],
         ['unknown effects', counts?.unknown_effects],
         ['quarantined', counts?.quarantined],
+        ['waits for', counts && counted(counts.waiting_peers, 'peer')],
       ]),
       ...findings.map(lineOf),
     ].join('\n'),

@@ -3,6 +3,7 @@ import { addPeer, readConfig } from '../../node/index.js';
 import { asOptions } from '../options.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
+import { addPeerAnswers } from './peer-answers.js';
 
 const OPTIONS = {
   url: '--url',
@@ -28,6 +29,7 @@ export function addPeerCommands(program: Command, session: Session): void {
     'the agents that handoffs are exchanged with',
     'peer list --dir triage',
   );
+  addPeerAnswers(peer, session);
   leaf(
     peer,
     'add',

@@ -5,6 +5,7 @@ import { type Arrival, arrive } from './arrival.js';
 import { alreadyDecided, checkKey } from './deliveries.js';
 import { inFlight } from './effects.js';
 import { attemptOf, boundsOf } from './facts.js';
+import { heardSender } from './incarnation.js';
 import { inherit } from './inherit.js';
 import { closedBy, isOpen, offerRow } from './offers.js';
 import { judgeOwnership } from './ownership.js';
@@ -18,6 +19,7 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   const before = alreadyDecided(view, command);
   if (before !== null) return before;
   const { key, ref, epoch: presented, principal } = command;
+  const sender = separateSender(view, command);
   const arrival = arrive(view, command);
   if ('audit' in arrival) return arrival;
   const { row, kind } = arrival;
@@ -44,8 +46,18 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   }
   const changed = open === null ? undefined : effects.find((effect) => effect.startedSeq > open.intendedSeq);
   if (changed !== undefined) return refused('case_changed', { key: changed.key, presented, current });
-  return acceptance(view, command, row, arrival, open === null ? null : offerRow(open));
+  return acceptance(view, command, row, arrival, open === null ? null : offerRow(open), sender);
 };
+
+/** Nothing where the kind is shared. */
+function separateSender(
+  view: LedgerView,
+  { key, ref, kind: named, toAgent, separate }: AcceptCommand,
+): readonly Change[] {
+  const kind = view.kind(ref.tenant, view.case(ref)?.kind ?? named);
+  if (kind?.mode !== 'separate' || separate === undefined) return [];
+  return [heardSender(view, key, toAgent, separate.incarnation)];
+}
 
 function acceptance(
   view: LedgerView,
@@ -53,6 +65,7 @@ function acceptance(
   row: CaseRow,
   arrival: Arrival,
   offer: OfferRow | null,
+  sender: readonly Change[],
 ): Ruling<AcceptResult> {
   const { key, ref, toAgent, contract, principal, digest, decidedBy } = command;
   const task = concluded(view, key, command.task, principal);
@@ -101,6 +114,7 @@ function acceptance(
       ? { changes: [], facts: [] }
       : inherit(view, separate.effects, guardOf(to), guard, view.nextSeq(ref) + arrival.facts.length + 1);
   const changes: Change[] = [
+    ...sender,
     ...arrival.changes,
     { do: 'move_case', guard, to },
     { do: 'add_decision', row: decision },

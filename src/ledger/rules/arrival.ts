@@ -1,9 +1,10 @@
 import { HoldfastError, toUtc } from '../../core/index.js';
 import type { AcceptCommand, SeparateAcceptance } from '../commands.js';
-import type { AuditFact, CaseRow, KindDefinition } from '../model.js';
+import type { AuditFact, CaseRow, KindDefinition, Transfer } from '../model.js';
 import { boundsOf } from './facts.js';
+import { offerRow } from './offers.js';
 import { contradicted } from './quarantine.js';
-import type { Change, LedgerView, Ruling } from './ruling.js';
+import type { Change, LedgerView, Ruling, StoredOffer } from './ruling.js';
 import { begins, chainTo, isFor, kept, learned, released, type Step, sameKey } from './transfers.js';
 
 /** The case as an acceptance finds it, once what the envelope proves has been taken over. Nothing of it stands unless the case is accepted. */
@@ -39,7 +40,7 @@ function asItStands(row: CaseRow | null, kind: KindDefinition | null): Arrival {
 /** Takes over, one after another, what happened since this ledger last knew; what does not follow is left to the judge of owner and epoch. */
 function follow(
   view: LedgerView,
-  { ref, principal, toAgent }: AcceptCommand,
+  { principal, toAgent }: AcceptCommand,
   found: CaseRow,
   kind: KindDefinition,
   { provenance }: SeparateAcceptance,
@@ -50,17 +51,19 @@ function follow(
   for (const transfer of provenance) {
     if (transfer.newEpoch <= row.epoch) continue;
     if (!begins(row, transfer)) break;
-    const open = steps.length === 0 ? view.openOffer(ref) : null;
+    const open = steps.length === 0 ? openAt(view, row) : null;
     if (open !== null && sameKey(open.key, transfer.key)) {
       // For other bytes than were offered: it proves nothing about them.
       if (!isFor(open, transfer)) break;
       isReleased = true;
     } else if (open !== null || transfer.key.sender === toAgent || transfer.toAgent === toAgent) {
-      // What the agent itself offered or accepted, its ledger would know.
+      // What the agent itself offered or accepted, its ledger would know. Where the agent has signed it, or one to whom the case is
+      // known to have been offered, the ledger lacks something; of anybody else it is only said, and said by whom it serves.
+      if (transfer.toAgent !== toAgent && !isAddressed(view, row, transfer)) break;
       return contradicted(view, transfer, row, open);
     }
     const step =
-      open === null ? learned(row, transfer, principal.agent) : released(view, row, open, transfer);
+      open === null ? learned(row, transfer, principal.agent) : released(view, row, offerRow(open), transfer);
     steps.push(step);
     row = step.to;
   }
@@ -71,6 +74,19 @@ function follow(
     facts: steps.map((step) => step.fact),
     released: isReleased,
   };
+}
+
+/** One that stayed open when the case was found to have moved on is of an earlier epoch, and bars nothing. */
+function openAt(view: LedgerView, row: CaseRow): StoredOffer | null {
+  const open = view.openOffer(row.ref);
+  return open !== null && open.epoch === row.epoch ? open : null;
+}
+
+/** Whether this ledger offered the case, at that epoch, to who signed the receipt. */
+function isAddressed(view: LedgerView, { ref }: CaseRow, { key, toAgent }: Transfer): boolean {
+  return view
+    .offersOf(ref)
+    .some((offer) => offer.key.handoffId === key.handoffId && offer.toAgent === toAgent);
 }
 
 /**

@@ -4,6 +4,7 @@ import type { CaseRow, KindDefinition, NoteRow } from '../model.js';
 import { isSettled } from './effects.js';
 import { atEpoch, boundsOf, loggableId, refuse, storable } from './facts.js';
 import { fence, isRefused } from './fence.js';
+import { peersOf, waivedIn } from './incarnation.js';
 import type { Rule } from './ruling.js';
 
 /*
@@ -78,10 +79,26 @@ export const closeCase: Rule<OwnerWrite, CaseRow> = (view, command) => {
   if (offers + workItems + effects > 0) {
     return refuse({ write, ref, writer, code: 'case_busy', data: { offers, workItems, effects } });
   }
+  const peers = peersOf(view, view.kind(ref.tenant, standing.case.kind), writer);
+  if (peers.missing !== null) {
+    return refuse({ write, ref, writer, code: 'peers_unanswered', data: peers.missing });
+  }
   const closedAt = toUtc(view.now);
+  const data = waivedIn(peers);
   return {
     changes: [{ do: 'close_case', guard: standing.guard, closedAt }],
-    audit: { ref, facts: [{ type: 'case_closed', actor: writer, ...atEpoch(command.epoch), rule: 'H3' }] },
+    audit: {
+      ref,
+      facts: [
+        {
+          type: 'case_closed',
+          actor: writer,
+          ...atEpoch(command.epoch),
+          rule: 'H3',
+          ...(peers.waived.length === 0 ? {} : { data }),
+        },
+      ],
+    },
     result: { ...standing.case, status: 'closed', closedAt },
   };
 };

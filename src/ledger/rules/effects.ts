@@ -3,6 +3,7 @@ import type { SettleEffectCommand, StartEffectCommand } from '../commands.js';
 import type { AuditFact, EffectRow } from '../model.js';
 import { atEpoch, loggableData, loggableId, refuse, storable } from './facts.js';
 import { fence, isRefused } from './fence.js';
+import { peersOf, waivedIn } from './incarnation.js';
 import { checkPolicy } from './policy.js';
 import { resolutionOf } from './resolution.js';
 import type { LedgerView, Rule, Ruling, StoredEffect } from './ruling.js';
@@ -49,6 +50,10 @@ export const startEffect: Rule<StartEffectCommand, EffectRow> = (view, command) 
   if (kind?.mode === 'separate' && view.openOffer(ref) !== null) {
     return refuse({ write, ref, writer, code: 'effects_frozen', data: { key } });
   }
+  const peers = peersOf(view, kind, writer);
+  if (peers.missing !== null) {
+    return refuse({ write, ref, writer, code: 'peers_unanswered', data: { key, ...peers.missing } });
+  }
   const effects = view.effects(ref);
   const before = effects.find((effect) => effect.key === key);
   if (before !== undefined && before.state !== 'failed') {
@@ -82,7 +87,7 @@ export const startEffect: Rule<StartEffectCommand, EffectRow> = (view, command) 
           actor: writer,
           ...atEpoch(epoch),
           rule: 'H5',
-          data: { key, operation, amount, limitAt: row.limitAt },
+          data: { key, operation, amount, limitAt: row.limitAt, ...waivedIn(peers) },
         },
       ],
     },

@@ -7,6 +7,7 @@ import { closeOffer, markInDoubt, releaseOffer } from './closing.js';
 import { reject, withdraw } from './decisions.js';
 import { recordDelivery } from './deliveries.js';
 import { settleEffect, startEffect } from './effects.js';
+import { beginIncarnation, hearIncarnation, peerAnswered, waivePeer } from './incarnation.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
 import { answerOffer, claimPending, deferOffer } from './pending.js';
@@ -20,6 +21,7 @@ import {
   settleNotification,
 } from './push.js';
 import { onAttempt, onCase, quarantine } from './quarantine.js';
+import { settleReceipt } from './receipts.js';
 import { recoverCase } from './recovery.js';
 import { recordRevocation } from './revocation.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
@@ -76,6 +78,11 @@ const rules = {
   setPlan: onCase(setPlan),
   noteTask: onAttempt(noteTask, byKey),
   answerQuestion: onAttempt(answerQuestion, byKey),
+  beginIncarnation,
+  peerAnswered,
+  waivePeer,
+  hearIncarnation,
+  settleReceipt,
 } as const;
 
 /** A command is named, so that a storage can carry it to where it is judged: another thread, or after a look at another machine. */

@@ -10,6 +10,7 @@ import { planData, stepped } from './candidates.js';
 import { asOf, inFlight } from './effects.js';
 import { atEpoch, attemptOf, loggableId, refuse } from './facts.js';
 import { fence, isRefused } from './fence.js';
+import { peersOf, waivedIn } from './incarnation.js';
 import { isAcross, isSeparate } from './kinds.js';
 import { notOwner } from './ownership.js';
 import { canceled } from './pending.js';
@@ -76,6 +77,10 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
     throw new HoldfastError('usage', 'An offer of a separate kind says which effects its envelope lists.');
   }
   if (view.openOffer(ref) !== null) return refuse({ write, ref, writer, code: 'offer_open' });
+  const peers = peersOf(view, view.kind(ref.tenant, standing.case.kind), writer);
+  if (peers.missing !== null) {
+    return refuse({ write, ref, writer, code: 'peers_unanswered', data: peers.missing });
+  }
   const effects = view.effects(ref);
   const flying = inFlight(view, effects);
   if (flying !== undefined) {
@@ -133,6 +138,7 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
           digest: command.digest,
           data: {
             ...{ toAgent, contract, skill, acceptBy, withheld, loggable },
+            ...waivedIn(peers),
             ...(plan === null ? {} : { plan: planData(plan) }),
           },
         },

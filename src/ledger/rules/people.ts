@@ -66,7 +66,7 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
  * Across ledgers an offer closes by what the other one has decided, and a change of owner needs a proof that it takes: nothing here is one.
  * @throws usage
  */
-export function assertShared(view: LedgerView, row: CaseRow): void {
+function assertShared(view: LedgerView, row: CaseRow): void {
   if (!isSeparate(view, row)) return;
   throw new HoldfastError(
     'usage',

@@ -1,6 +1,6 @@
 import { type AcceptanceKey, type CaseRef, HoldfastError, toUtc } from '../../core/index.js';
-import type { CaseRow, Quarantine, Transfer } from '../model.js';
-import type { LedgerView, Rule, Ruling, StoredOffer } from './ruling.js';
+import type { CaseRow, OfferRow, Quarantine, Transfer } from '../model.js';
+import type { LedgerView, Rule, Ruling } from './ruling.js';
 
 /*
  * A case whose ledger is proved older than what was witnessed, or contradicted by a receipt, is closed to every write, refusals
@@ -24,23 +24,33 @@ export function contradicted(
   view: LedgerView,
   transfer: Transfer,
   row: CaseRow | null,
-  offer: StoredOffer | null,
+  offer: OfferRow | null,
 ): Ruling<never> {
-  const { ref, key, toAgent, newEpoch, digest } = transfer;
-  const quarantined: Quarantine = {
+  return {
+    changes: [{ do: 'quarantine', row: contradiction(view, transfer, row, offer) }],
+    audit: null,
+    refusal: new HoldfastError('case_quarantined'),
+  };
+}
+
+/** With the receipt, so that a person who finds it to be right can have the ledger follow it. */
+export function contradiction(
+  view: LedgerView,
+  transfer: Transfer,
+  row: CaseRow | null,
+  offer: OfferRow | null,
+): Quarantine {
+  const { ref, key, toAgent, newEpoch, digest, receipt, receiptKey } = transfer;
+  const { sender: from, handoffId, attempt } = key;
+  return {
     ref,
     reason: 'receipt_contradicted',
-    witnessed: { handoffId: key.handoffId, attempt: key.attempt, toAgent, epoch: newEpoch, digest },
+    witnessed: { handoffId, attempt, from, toAgent, epoch: newEpoch, digest, receipt, receiptKey },
     found: {
       ...(row === null ? {} : { owner: row.owner, epoch: row.epoch }),
       ...(offer === null ? {} : { attempt: offer.key.attempt, offer: offer.state }),
     },
     at: toUtc(view.now),
-  };
-  return {
-    changes: [{ do: 'quarantine', row: quarantined }],
-    audit: null,
-    refusal: new HoldfastError('case_quarantined'),
   };
 }
 

@@ -5,7 +5,8 @@ import { openedRow } from './cases.js';
 import { inFlight } from './effects.js';
 import { boundsOf } from './facts.js';
 import { notOwner } from './ownership.js';
-import { assertShared, cleared, mayTake } from './people.js';
+import { cleared, mayTake } from './people.js';
+import { recoverAcross } from './recovery-across.js';
 import { resolutionOf } from './resolution.js';
 import type { Change, LedgerView, Rule } from './ruling.js';
 
@@ -35,8 +36,18 @@ export const recoverCase: Rule<RecoverCaseCommand, CaseRow> = (view, command) =>
     throw new HoldfastError('epoch_stale', 'The case is not at the epoch at which it was looked at.');
   }
   const before = Math.max(above, row?.epoch ?? 0);
-  const recovered =
-    row === null
+  const kind = view.kind(ref.tenant, row?.kind ?? command.kind ?? '');
+  const isAcross = kind?.mode === 'separate';
+  if (isAcross && row?.status === 'closed') throw new HoldfastError('case_closed');
+  if (!isAcross && command.owner !== undefined) {
+    throw new HoldfastError(
+      'usage',
+      'Only a case of a separate kind can be owned elsewhere: the person owns it.',
+    );
+  }
+  const recovered = isAcross
+    ? recoverAcross(view, row, kind, { ...command, actor, epochSeen: before })
+    : row === null
       ? missing(view, { ...command, actor }, before + 1)
       : found(view, row, { ...command, actor, node, before });
   const { to, superseded, bounds } = recovered;
@@ -45,7 +56,7 @@ export const recoverCase: Rule<RecoverCaseCommand, CaseRow> = (view, command) =>
     audit: {
       ref,
       facts: [
-        ...recovered.facts,
+        ...(isAcross ? [] : recovered.facts),
         {
           type: 'case_recovered',
           actor,
@@ -54,13 +65,14 @@ export const recoverCase: Rule<RecoverCaseCommand, CaseRow> = (view, command) =>
           rule: 'H2',
           data: {
             from: row?.owner ?? null,
-            to: actor,
+            to: to.owner,
             ...said,
             superseded,
             ...bounds,
             lost: lostOf(quarantine),
           },
         },
+        ...(isAcross ? recovered.facts : []),
       ],
     },
     result: to,
@@ -79,7 +91,6 @@ function found(
   const { actor, node, before } = command;
   const { ref, owner, epoch } = row;
   if (row.status === 'closed') throw new HoldfastError('case_closed');
-  assertShared(view, row);
   if (!mayTake(row, node)) {
     const { code, message, data } = notOwner(row);
     throw new HoldfastError(code, message, { data });
@@ -116,12 +127,11 @@ function missing(
     { do: 'lift_quarantine', ref, from: null, epoch },
     { do: 'open_case', row: to },
   ];
-  assertShared(view, to);
   return { to, changes, facts: [], superseded: [], bounds: { kind: name, bounds: boundsOf(to) } };
 }
 
 /** A receipt only as its digest. */
 function lostOf({ reason, witnessed }: Pick<Quarantine, 'reason' | 'witnessed'>): Record<string, unknown> {
-  const { receipt, ...place } = witnessed;
+  const { receipt, receiptKey: _, ...place } = witnessed;
   return { reason, ...place, ...(typeof receipt === 'string' ? { receiptDigest: sha256Hex(receipt) } : {}) };
 }

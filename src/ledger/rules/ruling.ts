@@ -1,6 +1,7 @@
 import type { AcceptanceKey, CaseRef, HoldfastError } from '../../core/index.js';
 import type { CandidatePlan, SentTask } from '../candidates.js';
 import type { Claim } from '../commands.js';
+import type { AwaitedPeer, HeardIncarnation, Incarnation } from '../incarnation.js';
 import type {
   AuditFact,
   CaseRow,
@@ -46,6 +47,15 @@ export interface LedgerView {
   plan(ref: CaseRef): CandidatePlan | null;
   sentTask(key: AcceptanceKey): SentTask | null;
   quarantined(ref: CaseRef): boolean;
+  offersOf(ref: CaseRef): readonly OfferRow[];
+  /** By epoch. */
+  transfers(ref: CaseRef): Transfer[];
+  incarnationOf(agent: string): Incarnation | null;
+  /** Of the agent's present incarnation, by peer. */
+  awaited(agent: string): readonly AwaitedPeer[];
+  /** Those of the agent's processes that have not run out. */
+  leasesOf(agent: string): readonly Lease[];
+  heardFrom(tenant: string, agent: string, peer: string): HeardIncarnation | null;
   /** Whether the process has a lease that has not run out. */
   alive(holder: string): boolean;
   /** What can be claimed: unfinished, of no quarantined case, and claimed by no living process. Oldest first. */
@@ -66,6 +76,12 @@ export interface LedgerView {
 
 export type OfferClaim = Claim & { readonly key?: AcceptanceKey };
 export type WorkClaim = Claim & { readonly workId?: string };
+
+/** That a process lives, as it last said. */
+export interface Lease {
+  readonly holder: string;
+  readonly until: string;
+}
 
 /** Whose an offer or work item is for now. `id` is `claimIdOf` an offer's key, or the work item's. */
 export interface ClaimRow {
@@ -123,6 +139,21 @@ export type Change =
   | { readonly do: 'set_plan'; readonly row: CandidatePlan }
   | { readonly do: 'set_sent_task'; readonly row: SentTask }
   | { readonly do: 'quarantine'; readonly row: Quarantine }
+  /** `row.rev` is the new one; the stored one must be one below, and 0 is none. */
+  | { readonly do: 'set_incarnation'; readonly row: Incarnation }
+  /** All of the agent. */
+  | { readonly do: 'drop_awaited'; readonly agent: string }
+  | { readonly do: 'set_awaited'; readonly row: AwaitedPeer }
+  /** `row.rev` is the new one; the stored one must be one below, and 0 is none. */
+  | { readonly do: 'set_heard'; readonly row: HeardIncarnation }
+  /** Changes nothing: the peer's row must have this `rev` until all is committed. */
+  | {
+      readonly do: 'check_heard';
+      readonly tenant: string;
+      readonly agent: string;
+      readonly peer: string;
+      readonly rev: number;
+    }
   | { readonly do: 'add_push'; readonly row: PushConfig }
   /** `row.rev` is the new one; the stored one must be one below. */
   | { readonly do: 'set_push'; readonly row: PushConfig }

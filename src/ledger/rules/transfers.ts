@@ -1,5 +1,5 @@
 import { type AcceptanceKey, type CaseRef, isSameCase, sha256Hex, toUtc } from '../../core/index.js';
-import type { AuditFact, CaseRow, DecisionRow, OfferRow, Transfer } from '../model.js';
+import type { AuditFact, CaseRow, DecisionRow, OfferRow, Transfer, WorkItem } from '../model.js';
 import { attemptOf, boundsOf } from './facts.js';
 import type { Change, Guard, LedgerView } from './ruling.js';
 
@@ -120,17 +120,22 @@ export function released(view: LedgerView, row: CaseRow, offer: OfferRow, transf
   };
 }
 
-/** A change of owner between others: this ledger only follows. `by`: who brought the receipt. */
-export function learned(row: CaseRow, transfer: Transfer, by: string): Step {
+/**
+ * A change of owner of which this ledger has no offer: it only follows. `by`: who brought the receipt; `work`: what was left to do
+ * for the owner before, as it is then.
+ */
+export function learned(row: CaseRow, transfer: Transfer, by: string, work: readonly WorkItem[] = []): Step {
   // Under which contract, only the two of them know.
   const to = moved(row, transfer, null);
+  const superseded = work.length === 0 ? {} : { superseded: work.map(({ id }) => id) };
   return {
     to,
     changes: [
       { do: 'move_case', guard: guardOf(row), to },
+      ...work.map((item): Change => ({ do: 'supersede_work', row: item })),
       { do: 'add_transfer', row: transfer },
     ],
-    fact: factOf(transfer, by, { moves: true, bounds: boundsOf(to) }),
+    fact: factOf(transfer, by, { moves: true, bounds: boundsOf(to), ...superseded }),
   };
 }
 

@@ -10,6 +10,8 @@ export interface LedgerCounts {
   readonly open_work: number;
   readonly unknown_effects: number;
   readonly quarantined: number;
+  /** Peers that have not said what they hold since an agent here was started. */
+  readonly waiting_peers: number;
 }
 
 export interface LedgerStatus {
@@ -50,5 +52,6 @@ export function countsOf(database: LedgerDatabase): Promise<LedgerCounts> {
     open_work: await database.count('work_items', "state = 'open'"),
     unknown_effects: await database.count('effects', `state = 'unknown' OR ${past}`),
     quarantined: await database.count('quarantines'),
+    waiting_peers: await database.count('awaited_peers', "state = 'waiting'"),
   }));
 }

@@ -113,6 +113,12 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
       'at',
     ],
   },
+  { name: 'incarnations', columns: ['agent', 'incarnation', 'since', 'holders', 'rev'] },
+  {
+    name: 'awaited_peers',
+    columns: ['agent', 'peer', 'incarnation', 'contracts', 'state', 'since', 'by', 'reason'],
+  },
+  { name: 'peer_incarnations', columns: ['tenant', 'agent', 'peer', 'incarnation', 'since', 'open', 'rev'] },
   { name: 'quarantines', columns: [...REF, 'reason', 'witnessed', 'found', 'at'] },
   { name: 'audit', columns: [...REF, 'seq', 'entry', 'prev_hash', 'hash'] },
 ];

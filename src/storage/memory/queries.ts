@@ -11,6 +11,7 @@ import {
 } from '../../ledger/index.js';
 import type { HandoffKey, LedgerQueries } from '../engine.js';
 import { candidateQueriesOf } from './candidates.js';
+import { incarnationQueriesOf } from './incarnations.js';
 import { attemptKey, refKey } from './keys.js';
 import { pendingQueriesOf } from './pending.js';
 import { pushQueriesOf } from './push.js';
@@ -140,6 +141,7 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
     ...pushQueriesOf(tables, now, alive),
     ...watchQueriesOf(tables, now),
     ...candidateQueriesOf(tables, quarantined),
+    ...incarnationQueriesOf(tables, now),
     quarantined,
     quarantines: (tenant) => quarantines.where((row) => row.ref.tenant === tenant),
     unknownEffects: (tenant, limit) =>

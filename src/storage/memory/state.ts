@@ -2,12 +2,15 @@ import { chain } from '../../audit/index.js';
 import { type CaseRef, HoldfastError, isSameCase, newId } from '../../core/index.js';
 import type {
   AuditEntry,
+  AwaitedPeer,
   CandidatePlan,
   CaseFacts,
   CaseRow,
   ClaimRow,
   DecisionRow,
   Guard,
+  HeardIncarnation,
+  Incarnation,
   KindDefinition,
   NoteRow,
   Notification,
@@ -24,6 +27,7 @@ import type {
 } from '../../ledger/index.js';
 import type { ChangeHandlers } from '../engine.js';
 import { candidateHandlersOf } from './candidates.js';
+import { incarnationHandlersOf } from './incarnations.js';
 import { attemptKey, refKey } from './keys.js';
 import { letGoOfPending, pendingHandlersOf } from './pending.js';
 import { letGo, pushHandlersOf } from './push.js';
@@ -68,6 +72,9 @@ function tablesOf(journal: Journal) {
     sentTasks: journal.table<SentTask>(),
     watches: journal.table<TaskWatch>(),
     heard: journal.table<Heard>(),
+    incarnations: journal.table<Incarnation>(),
+    awaited: journal.table<AwaitedPeer>(),
+    heardFrom: journal.table<HeardIncarnation>(),
   };
 }
 
@@ -157,6 +164,7 @@ export function handlersOf({ tables }: State): ChangeHandlers {
     ...pushHandlersOf(tables),
     ...watchHandlersOf(tables),
     ...candidateHandlersOf(tables),
+    ...incarnationHandlersOf(tables),
     lift_quarantine({ ref, from, epoch }) {
       const row = cases.get(...refKey(ref));
       if (row !== null) cases.replace({ ...row, epoch }, (before) => before.epoch === from, ...refKey(ref));

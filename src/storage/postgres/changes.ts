@@ -4,6 +4,7 @@ import { ofPlan, ofSentTask } from '../rows/candidates.js';
 import { ofCase } from '../rows/cases.js';
 import { ofDecision } from '../rows/decisions.js';
 import { ofEffect } from '../rows/effects.js';
+import { ofAwaited, ofHeard, ofIncarnation } from '../rows/incarnations.js';
 import { ofGuard, ofKey, ofRef } from '../rows/keys.js';
 import { ofNote } from '../rows/notes.js';
 import { ofOffer } from '../rows/offers.js';
@@ -73,6 +74,11 @@ const rows: {
   set_plan: ({ row }) => ['set_plan', ofPlan(row)],
   set_sent_task: ({ row }) => ['set_sent_task', ofSentTask(row)],
   quarantine: ({ row }) => ['quarantine', ofQuarantine(row)],
+  set_incarnation: ({ row }) => ['set_incarnation', ofIncarnation(row)],
+  drop_awaited: ({ agent }) => ['drop_awaited', { agent }],
+  set_awaited: ({ row }) => ['set_awaited', ofAwaited(row)],
+  set_heard: ({ row }) => ['set_heard', ofHeard(row)],
+  check_heard: ({ tenant, agent, peer, rev }) => ['check_heard', { tenant, agent, peer, rev }],
   add_push: ({ row }) => ['add_push', ofPush(row)],
   set_push: ({ row }) => ['set_push', ofPush(row)],
   remove_push: ({ tenant, pushId }) => ['remove_push', { tenant, push_id: pushId }],

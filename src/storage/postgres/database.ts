@@ -24,6 +24,9 @@ const ORDER: Readonly<Record<string, string>> = {
   kinds: 'tenant, kind',
   tasks: 'tenant, id',
   notifications: 'push_id, seq',
+  incarnations: 'agent',
+  awaited_peers: 'agent, peer',
+  peer_incarnations: 'tenant, agent, peer',
   audit: `${REF}, seq`,
 };
 

@@ -14,6 +14,7 @@ import { type Command, commandOf } from './changes.js';
 import { committer, type Outcome } from './commit.js';
 import type { Connections, Session } from './connection.js';
 import { isRaced, isRolledBack, toHoldfastError } from './errors.js';
+import { NO_PARTIES, type Parties, partiesOf } from './incarnations.js';
 import { caseOf } from './keys.js';
 import { Lanes } from './lanes.js';
 import { liftIn } from './lift.js';
@@ -68,8 +69,8 @@ export function postgresEngine(
   const questions = questionsOf(connections, slices, { of: nowOf, given: () => clock?.now() });
 
   /** @throws Elsewhere, and what the rule throws */
-  const decide = <N extends RuleName>(name: N, command: CommandOf<N>, slice: Slice) => {
-    const view = slice.view(nowOf(slice));
+  const decide = <N extends RuleName>(name: N, command: CommandOf<N>, slice: Slice, parties: Parties) => {
+    const view = slice.view(nowOf(slice), parties);
     let byKind = false;
     const kind: typeof view.kind = (...args) => {
       byKind = true;
@@ -85,6 +86,14 @@ export function postgresEngine(
     const write = commandOf({ ruling, slice, at: toUtc(view.now), byKind, acceptBy }, randomUUID());
     faultPoint('L2.changed');
     return { ruling, write };
+  };
+
+  /** Read anew for each look: no head of a case tells of it. */
+  const partiesFor = async (scope: Scope, slice: Slice, session?: Session): Promise<Parties> => {
+    const { party } = scope;
+    if (party === undefined || !(party.always || slice.kind?.mode === 'separate')) return NO_PARTIES;
+    const ask = (one: Session) => partiesOf(one, party, scope, given());
+    return session === undefined ? reading(() => connections.use(ask)) : ask(session);
   };
 
   /** Whether the command is carried out; if not, it is to be judged again. @throws internal */
@@ -107,7 +116,7 @@ export function postgresEngine(
       guess = undefined;
       let decided: Decided<N>;
       try {
-        decided = decide(name, command, slice);
+        decided = decide(name, command, slice, await partiesFor(scope, slice));
       } catch (error) {
         if (guessed) continue;
         throw error;
@@ -133,7 +142,8 @@ export function postgresEngine(
         try {
           if (scope.ref !== undefined) await session.query(HOLD, caseOf(scope.ref));
           const slice = await slices.loadIn(session, scope, nowOf);
-          const { ruling, write } = decide(name, command, slice);
+          const parties = await partiesFor(scope, slice, session);
+          const { ruling, write } = decide(name, command, slice, parties);
           if (write !== null) {
             const lifted = await liftIn(session, write.changes);
             last = await commit.within(session, write);
@@ -168,7 +178,7 @@ export function postgresEngine(
         // What no head of a case tells of is locked first; others that claim pass over it. What takes more than one statement needs the case.
         const { offers, items, pending, pushes, lifts, candidates } = scope;
         const claims = [offers, items, pending, pushes].some((claim) => claim !== undefined);
-        const holds = claims || lifts === true || candidates === true;
+        const holds = claims || lifts === true || candidates === true || scope.holds === true;
         const ruling = holds ? null : await optimistic(name, command, scope);
         return ruling ?? (await pessimistic(name, command, scope));
       } catch (error) {

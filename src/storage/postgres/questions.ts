@@ -1,6 +1,6 @@
 import { type CaseRef, toUtc } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
-import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
+import { attentionOf, type LedgerReads, patienceEnds, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
 import { candidateTable } from './candidates.js';
 import { caseTable } from './cases.js';
@@ -8,6 +8,7 @@ import type { Connections } from './connection.js';
 import { decisionTable } from './decisions.js';
 import { effectTable } from './effects.js';
 import { isRolledBack } from './errors.js';
+import { incarnationTable } from './incarnations.js';
 import type { Ask } from './keys.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
@@ -58,6 +59,11 @@ export function questionsOf(
   const [notes, offers, tasks, work] = [noteTable(ask), offerTable(ask), taskTable(ask), workTable(ask)];
   const pending = pendingTable(ask);
   const [pushes, watches, candidates] = [pushTable(ask), watchTable(ask), candidateTable(ask)];
+  const incarnations = incarnationTable(ask);
+  const givenText = () => {
+    const given = clock.given();
+    return given === undefined ? null : toUtc(given);
+  };
   return {
     incarnation,
     kind: async (tenant, kind) => {
@@ -124,6 +130,10 @@ export function questionsOf(
     sentTask: candidates.task,
     sentTasksBy: candidates.tasksBy,
     quarantines: quarantines.list,
+    incarnationOf: incarnations.of,
+    awaited: incarnations.awaited,
+    leasesOf: (agent) => incarnations.leases(agent, givenText()),
+    receipts: incarnations.receipts,
     attention: async (tenant, limit) =>
       attentionOf(
         {
@@ -131,6 +141,7 @@ export function questionsOf(
           quarantines: await quarantines.list(tenant),
           questions: await candidates.asked(tenant, limit),
           plans: await candidates.exhausted(tenant, limit),
+          unanswered: await incarnations.unanswered(patienceEnds(clock.given() ?? new Date())),
         },
         limit,
       ),

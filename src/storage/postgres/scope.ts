@@ -1,4 +1,4 @@
-import { type AcceptanceKey, type CaseRef, handoffIdOf } from '../../core/index.js';
+import { type AcceptanceKey, actsFor, type CaseRef, handoffIdOf } from '../../core/index.js';
 import type {
   CommandOf,
   DeadFilter,
@@ -7,6 +7,7 @@ import type {
   RuleName,
   WorkClaim,
 } from '../../ledger/index.js';
+import type { PartyScope } from './incarnations.js';
 import type { PushScope } from './push.js';
 
 /** What the rule of a command may read: at most one case, one attempt, one kind, one work item and one task. */
@@ -28,6 +29,9 @@ export interface Scope {
   readonly items?: WorkClaim;
   readonly pending?: PendingClaim;
   readonly pushes?: PushScope;
+  readonly party?: PartyScope;
+  /** What it decides hangs on more than the head of the case tells. */
+  readonly holds?: true;
 }
 
 const ofCase = ({ ref }: { readonly ref: CaseRef }): Scope => ({ tenant: ref.tenant, ref });
@@ -52,16 +56,24 @@ const ofTask = ({ tenant, id, push }: OfTask): Scope => ({
   ...(push === undefined ? {} : { pushes: { task: id } }),
 });
 
+const ofAgent = (agent: string): Scope => ({ tenant: '', party: { agent, always: true } });
+
+/** A write that only the owner may make, who may have lost it without knowing. */
+const byOwner = ({ ref, writer }: { readonly ref: CaseRef; readonly writer: string }): Scope => ({
+  ...ofCase({ ref }),
+  party: { agent: actsFor(writer) },
+});
+
 const ofDead = (dead: DeadFilter): Scope => ({ tenant: dead.tenant, pushes: { dead } });
 
 const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   putKind: ({ tenant, kind }) => ({ tenant, kind: kind.kind }),
   openCase: ({ ref, kind }) => ({ ...ofCase({ ref }), kind }),
-  closeCase: ofCase,
+  closeCase: byOwner,
   changeOwner: ofCase,
   addNote: ofCase,
   intendOffer: ({ ref, writer, epoch, attempt, holder, plan }) => ({
-    ...ofCase({ ref }),
+    ...byOwner({ ref, writer }),
     ...(plan === undefined ? {} : { candidates: true }),
     ...(holder === undefined ? {} : { holder }),
     key: {
@@ -80,7 +92,12 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   releaseOffer: ({ key }) => ofAttempt(key),
   closeOffer: ({ key }) => ofAttempt(key),
   // The kind too: a case that another ledger hands in may not be known yet.
-  accept: ({ ref, key, kind }) => ({ ...ofCase({ ref }), key, kind }),
+  accept: ({ ref, key, kind, toAgent }) => ({
+    ...ofCase({ ref }),
+    key,
+    kind,
+    party: { agent: toAgent, peer: key.sender },
+  }),
   withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   reject: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   recordDelivery: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
@@ -94,15 +111,26 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
     key,
     ...(holder === undefined ? {} : { holder }),
   }),
-  startEffect: ofCase,
+  startEffect: byOwner,
   settleEffect: ofCase,
   settleWork: ({ ref, workId }) => ({ ...ofCase({ ref }), workId }),
   createTask: ofTask,
   saveTask: ofTask,
+  beginIncarnation: ({ agent }) => ofAgent(agent),
+  peerAnswered: ({ agent }) => ofAgent(agent),
+  waivePeer: ({ agent }) => ofAgent(agent),
+  hearIncarnation: ({ tenant, agent, peer }) => ({ tenant, party: { agent, peer, always: true } }),
+  settleReceipt: ({ agent, transfer: { ref, key } }) => ({
+    ...ofCase({ ref }),
+    key,
+    party: { agent, always: true },
+    holds: true,
+  }),
   quarantine: ofCase,
-  recoverCase: ({ ref, kind }) => ({
+  recoverCase: ({ ref, kind, resolution }) => ({
     ...ofCase({ ref }),
     lifts: true,
+    party: { agent: actsFor(resolution.by), always: true },
     ...(kind === undefined ? {} : { kind }),
   }),
   setPlan: ({ ref }) => ({ ...ofCase({ ref }), candidates: true }),

@@ -21,6 +21,7 @@ import { type PendingColumns, toPending } from '../rows/pending.js';
 import { toNotification, toPush } from '../rows/push.js';
 import { type TaskColumns, toTask } from '../rows/tasks.js';
 import { toWork, type WorkColumns } from '../rows/work.js';
+import type { Parties } from './incarnations.js';
 import type { PushRows } from './push.js';
 import type { Scope } from './scope.js';
 
@@ -68,6 +69,7 @@ const NOT_KEPT: ReadonlySet<Change['do']> = new Set([
   'add_note',
   'add_task',
   'add_transfer',
+  'check_heard',
   'save_task',
   'put_kind',
   'set_plan',
@@ -197,7 +199,7 @@ export class Slice {
     return queriesOf(this.#state, now);
   }
 
-  view(now: Date): LedgerView {
+  view(now: Date, parties: Parties): LedgerView {
     const queries = this.queries(now);
     const here =
       <T>(ask: (ref: CaseRef) => T) =>
@@ -230,6 +232,7 @@ export class Slice {
       },
       plan: here(queries.plan),
       sentTask: (key) => queries.sentTask(known(key)),
+      ...parties,
       alive: queries.alive,
       freeOffers: queries.freeOffers,
       freeWork: queries.freeWork,

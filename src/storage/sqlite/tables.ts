@@ -7,6 +7,7 @@ import { caseTable } from './cases.js';
 import { claimTable } from './claims.js';
 import { decisionTable } from './decisions.js';
 import { effectTable } from './effects.js';
+import { incarnationTable } from './incarnations.js';
 import { kindTable } from './kinds.js';
 import { noteTable } from './notes.js';
 import { offerTable } from './offers.js';
@@ -43,6 +44,7 @@ export function tablesOf(db: Database.Database) {
     watches: watchTable(db),
     candidates: candidateTable(db),
     quarantines: quarantineTable(db),
+    incarnations: incarnationTable(db),
   };
 }
 
@@ -52,7 +54,7 @@ export type View = Omit<LedgerQueries, 'now'> & { now: Date };
 export function viewOf(tables: Tables): View {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, audit, claims, quarantines } = tables;
   const { transfers, pending } = tables;
-  const { pushes, watches, candidates } = tables;
+  const { pushes, watches, candidates, incarnations } = tables;
   const view: View = {
     now: new Date(0),
     incarnation: tables.incarnation,
@@ -110,6 +112,12 @@ export function viewOf(tables: Tables): View {
     exhaustedPlans: candidates.exhausted,
     quarantined: quarantines.has,
     quarantines: quarantines.list,
+    incarnationOf: incarnations.of,
+    awaited: incarnations.awaited,
+    leasesOf: (agent) => incarnations.leases(agent, toUtc(view.now)),
+    heardFrom: incarnations.heard,
+    unansweredSince: incarnations.unanswered,
+    receipts: incarnations.receipts,
     unknownEffects: (tenant, limit) => effects.unknown(tenant, view.now, limit),
   };
   return view;
@@ -118,7 +126,7 @@ export function viewOf(tables: Tables): View {
 export function handlersOf(tables: Tables): ChangeHandlers {
   const { kinds, cases, offers, decisions, work, notes, effects, tasks, claims, quarantines } = tables;
   const { transfers, pending } = tables;
-  const { pushes, watches, candidates } = tables;
+  const { pushes, watches, candidates, incarnations } = tables;
   return {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
@@ -157,6 +165,12 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     hear: (change) => watches.hear(change),
     set_plan: ({ row }) => candidates.setPlan(row),
     set_sent_task: ({ row }) => candidates.setTask(row),
+    set_incarnation: ({ row }) => incarnations.set(row),
+    drop_awaited: ({ agent }) => incarnations.dropAwaited(agent),
+    set_awaited: ({ row }) => incarnations.setAwaited(row),
+    set_heard: ({ row }) => incarnations.setHeard(row),
+    // What the rule has read is what is there: the transaction has the lock on the file.
+    check_heard: () => undefined,
     lift_quarantine: ({ ref, from, epoch }) => {
       if (from !== null && from !== epoch) cases.raise(ref, from, epoch);
       quarantines.lift(ref);

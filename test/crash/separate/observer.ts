@@ -55,7 +55,10 @@ const NOTHING: CaseSnapshot = {
   work: [],
   effects: [],
   notes: [],
-  transfers: [], pending: [], plan: null, sentTasks: [],
+  transfers: [],
+  pending: [],
+  plan: null,
+  sentTasks: [],
   audit: [],
 };
 

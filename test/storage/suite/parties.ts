@@ -36,6 +36,8 @@ export interface Crossing {
   readonly offer: OfferRow;
   readonly effects: readonly InheritedEffect[];
   readonly provenance: readonly Transfer[];
+  /** Under which it was made; the first one where absent. */
+  readonly incarnation?: string;
 }
 
 type Over = Partial<AcceptCommand> & {
@@ -89,7 +91,10 @@ export class Party {
     return this.ledger.accept(this.acceptance(crossing, over));
   }
 
-  acceptance({ offer, effects, provenance }: Crossing, over: Over = {}): AcceptCommand {
+  acceptance(
+    { offer, effects, provenance, incarnation: made = 'inc_1' }: Crossing,
+    over: Over = {},
+  ): AcceptCommand {
     const { provenance: proofs = provenance, effects: listed = effects, ...rest } = over;
     const { receipt, receiptKey } = transferOf(offer);
     return {
@@ -116,7 +121,7 @@ export class Party {
       },
       principal: principalOf(offer.key.sender),
       loggable: {},
-      separate: { provenance: proofs, effects: listed, receipt, receiptKey },
+      separate: { provenance: proofs, effects: listed, incarnation: made, receipt, receiptKey },
       ...rest,
     };
   }

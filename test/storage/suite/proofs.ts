@@ -60,13 +60,19 @@ export function proofSuite(open: OpenLedger): void {
       await triage.offer(billing, 1);
       const { key, ...rest } = transfer(triage.url, legal.url, 1);
       const proof = { ...rest, key: { ...key, attempt: 2 } };
+      const billings = { ...proof, toAgent: billing.url };
       const legals = { key: transfer(legal.url, triage.url, 2).key, ref: REF, toAgent: triage.url, epoch: 2 };
       const back = {
         offer: { ...(await triage.ledger.listOffers('acme', {}))[0], ...legals } as never,
         effects: [],
         provenance: [proof],
       };
-      await expect(triage.accept(back)).rejects.toMatchObject({ code: 'case_quarantined' });
+      // To legal nothing is known to have been offered: it could say so of every case, and lock it.
+      expect(await triage.accept(back)).toMatchObject({ outcome: 'refused', code: 'epoch_ahead' });
+      expect(await triage.ledger.listQuarantined('acme')).toEqual([]);
+      await expect(triage.accept(back, { provenance: [billings] })).rejects.toMatchObject({
+        code: 'case_quarantined',
+      });
       expect(await triage.ledger.listQuarantined('acme')).toMatchObject([{ reason: 'receipt_contradicted' }]);
       expect(await triage.stands()).toEqual([triage.url, 1]);
       await expect(triage.start(1, 'r1')).rejects.toMatchObject({ code: 'case_quarantined' });

@@ -4,6 +4,7 @@ import { sql as claims } from './003-claims.js';
 import { sql as separate } from './004-separate.js';
 import { sql as push } from './005-push.js';
 import { sql as recovery } from './006-recovery.js';
+import { sql as incarnation } from './008-incarnation.js';
 import { sql as pending } from './009-pending.js';
 import { sql as candidates } from './012-candidates.js';
 
@@ -21,6 +22,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: 'separate', sql: separate },
   { version: 5, name: 'push', sql: push },
   { version: 6, name: 'recovery', sql: recovery },
+  { version: 8, name: 'incarnation', sql: incarnation },
   { version: 9, name: 'pending', sql: pending },
   { version: 12, name: 'candidates', sql: candidates },
 ];

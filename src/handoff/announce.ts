@@ -1,0 +1,245 @@
+import { HoldfastError, handoffIdOf, isHoldfastError, type Logger, newId, pause } from '../core/index.js';
+import type { AwaitedPeer, Incarnation, LedgerStore, ReceiptOutcome, Transfer } from '../ledger/index.js';
+import { type HeldOffer, MAX_HELD_OFFERS } from '../protocol/index.js';
+import {
+  issuerOf,
+  type NodeIdentity,
+  type Peer,
+  type PeerDirectory,
+  type PeerKeySource,
+  verifyReceipt,
+} from '../trust/index.js';
+import type { Lease } from './lease.js';
+import type { PeerClient } from './port.js';
+import { selfAsPeer } from './provenance.js';
+
+export interface AnnouncerOptions {
+  readonly identity: NodeIdentity;
+  readonly ledger: LedgerStore;
+  /** Of all cases that this agent can have a part in; its own first. */
+  readonly tenants: readonly string[];
+  readonly peers: PeerDirectory;
+  readonly keys: PeerKeySource;
+  readonly client: PeerClient;
+  readonly lease: Pick<Lease, 'holder' | 'begin'>;
+  readonly logger: Logger;
+  /** The waits before a peer is asked again grow from the first to the last of these, milliseconds. */
+  readonly backoffMs: readonly [first: number, last: number];
+  /** Whether a process of this machine runs; what a lease says may have been put back with the ledger. */
+  runs(holder: string): boolean;
+}
+
+/** Tells peers that this agent begins a new life on its ledger, and takes over what they hold of the one before. */
+export interface Announcer {
+  /**
+   * Begins an incarnation, or joins the one under which another process works; nothing where the ledger has no `separate` kind. From then
+   * on its cases of such kinds wait for the peers.
+   */
+  begin(): Promise<void>;
+  /** Asks every peer that has not answered, once, whose time it is. Never fails. */
+  ask(stop?: AbortSignal): Promise<void>;
+  /** Resolves once every peer has been asked since this process began, or some time has passed: who acts right after a start need not be refused. */
+  asked(): Promise<void>;
+}
+
+const POLL_MS = 100;
+/** How long one who acts waits for peers that are being asked, milliseconds. */
+const ASK_WAIT_MS = 2_000;
+
+export function createAnnouncer(options: AnnouncerOptions): Announcer {
+  const { identity, ledger, peers, lease, logger } = options;
+  const agent = identity.url;
+  /** When each peer is to be asked again, of `performance.now()`, and how often it was. */
+  const tried = new Map<string, { readonly at: number; readonly tries: number }>();
+  let begun: Promise<void> | null = null;
+  const asking = new AbortController();
+
+  function begin(): Promise<void> {
+    begun ??= beginNow().catch((error: unknown) => {
+      begun = null;
+      throw error;
+    });
+    return begun;
+  }
+
+  async function beginNow(): Promise<void> {
+    const awaited = await partners();
+    if (awaited === null) return;
+    await lease.begin();
+    const living = await livingOthers();
+    const { incarnation, minted } = await ledger.beginIncarnation({
+      agent,
+      holder: lease.holder,
+      incarnation: newId('inc'),
+      peers: awaited,
+      living,
+    });
+    logger.info({ incarnation, minted, peers: awaited.length }, 'incarnation begun');
+  }
+
+  /** Peers that a case of a `separate` kind can have gone to, or come from; `null` where there is no such kind. */
+  async function partners(): Promise<Pick<AwaitedPeer, 'peer' | 'contracts'>[] | null> {
+    const kinds = (await Promise.all(options.tenants.map((tenant) => ledger.listKinds(tenant)))).flat();
+    const separate = new Set(
+      kinds.filter(({ mode }) => mode === 'separate').flatMap(({ contracts }) => contracts),
+    );
+    if (separate.size === 0) return null;
+    return peers
+      .list()
+      .map(({ url, contracts }) => ({ peer: url, contracts: contracts.filter((one) => separate.has(one)) }))
+      .filter(({ contracts }) => contracts.length > 0);
+  }
+
+  /** Other processes that work under the present incarnation: they run on this machine, or have said anew that they live. */
+  async function livingOthers(): Promise<string[]> {
+    const current = await ledger.getIncarnation(agent);
+    if (current === null) return [];
+    const others = async () =>
+      (await ledger.listLeases(agent)).filter(
+        ({ holder }) => holder !== lease.holder && current.holders.includes(holder),
+      );
+    const first = await others();
+    const running = first.filter(({ holder }) => options.runs(holder)).map(({ holder }) => holder);
+    if (running.length > 0 || first.length === 0) return running;
+    const until = new Map(first.map((one) => [one.holder, one.until]));
+    logger.info({ others: first.length }, 'another process of this agent may live; waiting until it says so');
+    for (;;) {
+      await pause(POLL_MS);
+      const now = await others();
+      const renewed = now.filter((one) => (until.get(one.holder) ?? '') < one.until);
+      if (renewed.length > 0 || now.length === 0) return renewed.map(({ holder }) => holder);
+    }
+  }
+
+  async function ask(stop?: AbortSignal): Promise<void> {
+    try {
+      await askAll(stop);
+    } finally {
+      asking.abort();
+    }
+  }
+
+  async function askAll(stop?: AbortSignal): Promise<void> {
+    const current = await ledger.getIncarnation(agent);
+    if (current === null) return;
+    const waiting = (await ledger.listAwaited(agent)).filter(({ state }) => state !== 'answered');
+    const due = waiting.filter(({ peer }) => (tried.get(peer)?.at ?? 0) <= performance.now());
+    await Promise.all(due.map(({ peer }) => askOne(peer, current, stop)));
+  }
+
+  async function askOne(url: string, current: Incarnation, stop?: AbortSignal): Promise<void> {
+    const { incarnation } = current;
+    const peer = peers.find(url);
+    try {
+      if (peer === null) throw new HoldfastError('peer_unknown');
+      if (!(await exchange(peer, current, stop))) return;
+      await ledger.peerAnswered({ agent, peer: url, incarnation });
+      logger.info({ peer: url, incarnation }, 'a peer has said what it holds');
+    } catch (err) {
+      const { tries } = tried.get(url) ?? { tries: 0 };
+      const [first, last] = options.backoffMs;
+      const waitMs = Math.min(last, first * 2 ** Math.min(tries, 30)) * (0.5 + Math.random() / 2);
+      tried.set(url, { at: performance.now() + waitMs, tries: tries + 1 });
+      const code = isHoldfastError(err) ? err.code : 'internal';
+      logger.warn({ peer: url, incarnation, code }, 'a peer has not said what it holds; it is asked again');
+    }
+  }
+
+  /** All of it: the offers that still count, then every page of receipts. False where it was stopped. */
+  async function exchange(
+    peer: Peer,
+    { incarnation, since }: Incarnation,
+    stop?: AbortSignal,
+  ): Promise<boolean> {
+    const held = await heldFor(peer.url);
+    const say = { verb: 'ledger.announce' as const, incarnation, since };
+    for (let at = 0; at + MAX_HELD_OFFERS < held.length; at += MAX_HELD_OFFERS) {
+      await options.client.control(peer.url, { ...say, open: held.slice(at, at + MAX_HELD_OFFERS) });
+    }
+    const open = held.slice(Math.floor(Math.max(0, held.length - 1) / MAX_HELD_OFFERS) * MAX_HELD_OFFERS);
+    for (let cursor: string | undefined; ; ) {
+      const page = cursor === undefined ? {} : { cursor };
+      const answer = await options.client.control(peer.url, { ...say, open, ...page });
+      for (const receipt of answer.receipts) await takeOver(receipt, peer.url);
+      if (answer.next === undefined) return true;
+      if (answer.next === cursor)
+        throw new HoldfastError('peer_error', 'The peer gives the same page again.');
+      if (stop?.aborted) return false;
+      cursor = answer.next;
+    }
+  }
+
+  async function heldFor(toAgent: string): Promise<HeldOffer[]> {
+    const offers = await Promise.all(
+      options.tenants.map((tenant) => ledger.listOffers(tenant, { from: agent, to: toAgent, open: true })),
+    );
+    return offers.flat().map(({ key: { root, handoffId, attempt } }) => ({
+      root,
+      handoff_id: handoffId,
+      attempt,
+    }));
+  }
+
+  /** @throws peer_unreachable where the keys of another issuer cannot be read now */
+  async function takeOver(receipt: string, by: string): Promise<void> {
+    const transfer = await read(receipt, by);
+    if (transfer === null) return;
+    const outcome: ReceiptOutcome = await ledger.settleReceipt({ agent, by, transfer });
+    if (outcome === 'known' || outcome === 'passed') return;
+    const { ref, newEpoch: epoch, toAgent } = transfer;
+    const fields = { case: ref.caseId, root: ref.root, epoch, owner: toAgent, by };
+    if (outcome === 'quarantined') logger.error(fields, 'a receipt contradicts the ledger; case quarantined');
+    else logger.warn(fields, 'a receipt tells of a change of owner that the ledger had lost');
+  }
+
+  /** What the receipt proves; `null` where it is of no agent known here, or not about this one: then it proves nothing. */
+  async function read(receipt: string, by: string): Promise<Transfer | null> {
+    const issuer = issuerOf(receipt) ?? '';
+    const isOwn = issuer === agent;
+    const peer = isOwn ? selfAsPeer(identity) : peers.find(issuer);
+    const keys: PeerKeySource = isOwn ? { keysOf: async () => identity.jwks().keys } : options.keys;
+    const ignore = (code: string): null => {
+      logger.warn({ by, issuer, code }, 'a receipt that a peer handed over is left aside');
+      return null;
+    };
+    if (peer === null) return ignore('peer_unknown');
+    const verified = await verifyReceipt(receipt, peer, keys).catch((error: unknown) => {
+      if (isHoldfastError(error) && error.code === 'receipt_invalid') return null;
+      throw error;
+    });
+    if (verified === null) return ignore('receipt_invalid');
+    const { claims, key } = verified;
+    const { root, case_id: caseId, from_agent: sender, to_agent: toAgent } = claims;
+    const isStep =
+      claims.iss === toAgent &&
+      toAgent === peer.url &&
+      (sender === agent || toAgent === agent) &&
+      sender !== toAgent &&
+      claims.new_epoch === claims.old_epoch + 1 &&
+      claims.handoff_id === handoffIdOf(caseId, claims.old_epoch);
+    if (!isStep) return ignore('receipt_invalid');
+    const tenant = await tenantOf(root, caseId, toAgent === agent ? sender : null);
+    const ref = { tenant, root, caseId };
+    return {
+      key: { tenant, root, sender, handoffId: claims.handoff_id, attempt: claims.attempt },
+      ref,
+      toAgent,
+      oldEpoch: claims.old_epoch,
+      newEpoch: claims.new_epoch,
+      digest: claims.digest,
+      receipt,
+      receiptKey: JSON.stringify(key),
+    };
+  }
+
+  /** A receipt names no tenant: it is that of the case as it is here, or else that in which it was accepted. */
+  async function tenantOf(root: string, caseId: string, sender: string | null): Promise<string> {
+    for (const tenant of options.tenants) {
+      if ((await ledger.getCase({ tenant, root, caseId })) !== null) return tenant;
+    }
+    const from = sender === null ? null : peers.find(sender);
+    return from?.tenant ?? options.tenants[0] ?? '';
+  }
+
+  return { begin, ask, asked: () => pause(ASK_WAIT_MS, AbortSignal.any([asking.signal])) };
+}

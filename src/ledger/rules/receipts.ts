@@ -1,0 +1,49 @@
+import { HoldfastError, toUtc } from '../../core/index.js';
+import type { ReceiptOutcome, SettleReceiptCommand } from '../incarnation.js';
+import { isOpen, offerRow } from './offers.js';
+import { contradiction } from './quarantine.js';
+import type { Rule, Ruling } from './ruling.js';
+import { begins, isFor, learned, released, sameKey } from './transfers.js';
+
+/*
+ * A receipt that a peer held, verified, of a change of owner to or from this agent.
+ *   kept here already                          -> known
+ *   the ledger is beyond its epoch             -> passed: by an import, or a recovery, in which a person has judged
+ *   a peer accepted, owner and epoch are as in it, this ledger's offer is open, or is lost -> released, or learned
+ *   anything else                              -> quarantined: what this agent itself accepted and does not know is lost, with what it did then
+ * No epoch is issued here: each is the one that the receipt proves.
+ */
+export const settleReceipt: Rule<SettleReceiptCommand, ReceiptOutcome> = (view, { agent, by, transfer }) => {
+  const { ref, key } = transfer;
+  if (key.sender !== agent && transfer.toAgent !== agent) {
+    throw new HoldfastError('usage', 'The receipt is of a change of owner between others.');
+  }
+  if (view.quarantined(ref)) return unchanged('quarantined');
+  const row = view.case(ref);
+  const offer = view.offer(key);
+  const known = view.transfers(ref).find(({ newEpoch }) => newEpoch === transfer.newEpoch);
+  if (known !== undefined && sameKey(known.key, key) && known.digest === transfer.digest) {
+    return unchanged('known');
+  }
+  if (known === undefined && row !== null && row.epoch > transfer.newEpoch) return unchanged('passed');
+  const follows = known === undefined && transfer.toAgent !== agent && row !== null && begins(row, transfer);
+  if (follows && offer === null) {
+    const settledAt = toUtc(view.now);
+    const left = view.openWork(ref).map((item) => ({ ...item, state: 'superseded' as const, settledAt }));
+    const { changes, fact } = learned(row, transfer, by, left);
+    return { changes, audit: { ref, facts: [fact] }, result: 'learned' };
+  }
+  if (follows && offer !== null && isOpen(offer) && isFor(offer, transfer)) {
+    const { changes, fact } = released(view, row, offerRow(offer), transfer);
+    return { changes, audit: { ref, facts: [fact] }, result: 'released' };
+  }
+  return {
+    changes: [{ do: 'quarantine', row: contradiction(view, transfer, row, offer) }],
+    audit: null,
+    result: 'quarantined',
+  };
+};
+
+function unchanged(result: ReceiptOutcome): Ruling<ReceiptOutcome> {
+  return { changes: [], audit: null, result };
+}
