@@ -1,6 +1,6 @@
 import { type AcceptanceKey, ERROR_TABLE, HoldfastError, isErrorCode, personOwner } from '../core/index.js';
-import { readOffer } from '../envelope/index.js';
-import type { DecisionRow, PendingOffer } from '../ledger/index.js';
+import { type EnvelopeRegistry, readOffer } from '../envelope/index.js';
+import type { DecisionRow, LedgerStore, PendingOffer } from '../ledger/index.js';
 import type { Message } from '../protocol/index.js';
 import type { Principal } from '../trust/index.js';
 import { ContractRefusal, type Delivery } from './answers.js';
@@ -8,6 +8,7 @@ import { checkArguments } from './arguments.js';
 import type { Decisions } from './decisions.js';
 import {
   incarnationFor,
+  type JudgeOptions,
   judgeContent,
   judgePermission,
   judgeStanding,
@@ -18,9 +19,10 @@ import type { AcceptPendingInput, RejectPendingInput } from './model.js';
 import { clarificationsOf } from './pending.js';
 import { checkReason } from './people.js';
 import type { PendingDecisions } from './port.js';
-import type { ReceiverOptions } from './receiver.js';
 
-export interface ByPersonOptions extends ReceiverOptions {
+export interface ByPersonOptions extends JudgeOptions {
+  readonly ledger: LedgerStore;
+  readonly envelopes: EnvelopeRegistry;
   readonly decisions: Decisions;
   inHand(read: ReturnType<typeof readOffer>, principal: Principal): OfferInHand;
 }

@@ -14,7 +14,7 @@ import type { Message, Task } from '../../src/protocol/index.js';
 import { freePort, temporaryFolder } from '../cli/support.js';
 
 export const QUERY_WAIT = { timeout: 20_000, interval: 30 };
-export const PACE = { leaseMs: 1_500, beatMs: 300, sweepMs: 50 } as const;
+const PACE = { leaseMs: 1_500, beatMs: 300, sweepMs: 50 } as const;
 const afterwards: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 /** Without evidence, so that nothing but the offer crosses. */
-export const QUESTIONED: Contract = defineContract({
+const QUESTIONED: Contract = defineContract({
   name: 'goodwill',
   version: 1,
   skill: { id: 'goodwill', name: 'Goodwill', description: 'Decides on goodwill.', tags: ['goodwill'] },

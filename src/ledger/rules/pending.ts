@@ -27,7 +27,7 @@ import { taskOf } from './tasks.js';
  * Only the decision changes anything about the case, and it goes through every check as if the offer had never been stored.
  */
 
-export function isUndecided(pending: PendingOffer | null): pending is PendingOffer {
+function isUndecided(pending: PendingOffer | null): pending is PendingOffer {
   return pending !== null && pending.state !== 'decided';
 }
 
