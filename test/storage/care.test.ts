@@ -95,6 +95,7 @@ describe('the state of a ledger', () => {
       'audit.commit_id',
       'kinds.revision',
       'kinds.separate',
+      'pending.holder',
       'push_configs.holder',
     ]);
     const tableNames = new Set(found.map(({ table_name }) => table_name));
