@@ -45,7 +45,7 @@ describe('the state of a ledger', () => {
       open_work: 2,
       unknown_effects: 1,
       quarantined: 1,
-      waiting_peers: 0,
+      waiting_peers: 1,
     });
   });
 
