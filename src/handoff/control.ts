@@ -53,6 +53,8 @@ export interface ControlOptions {
   readonly peers: PeerDirectory;
   readonly receiver: Pick<Receiver, 'isDeciding' | 'changed'>;
   readonly logger: Logger;
+  /** Called with the URL of a peer that has announced itself. */
+  onAnnounced?(peer: string): void;
 }
 
 /**
@@ -66,6 +68,7 @@ export function createControl({
   logger,
   self,
   tenant,
+  onAnnounced,
 }: ControlOptions): ControlReceiver {
   async function answer(message: Message, principal: Principal): Promise<Message> {
     const request = parseControlRequest(message);
@@ -159,6 +162,7 @@ export function createControl({
       limit: MAX_CONTROL_RECEIPTS,
     });
     logger.info({ peer, incarnation, receipts: receipts.length }, 'a peer has begun a new incarnation');
+    if (cursor === undefined) onAnnounced?.(peer);
     return { verb, incarnation, receipts, ...(next === null ? {} : { next }) };
   }
 

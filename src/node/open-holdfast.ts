@@ -167,6 +167,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     logger,
     retryDelaysMs: pace.workRetriesMs,
     works: () => contracts.hasWork(),
+    ready: () => announcer.asked(),
     received,
   });
   const receiver = createReceiver({
@@ -196,7 +197,6 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   watches.handle(async ({ peer, taskId }) => {
     for (const tenant of tenants) await delivery.hear(tenant, peer, taskId);
   });
-  const control = createControl({ ledger, peers, receiver, logger, self, tenant: config.tenant });
   const announcer = createAnnouncer({
     identity,
     ledger,
@@ -208,6 +208,10 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     logger,
     backoffMs: pace.offerBackoffMs,
     runs: (holder) => processes.runs(holder),
+  });
+  const control = createControl({
+    ...{ ledger, peers, receiver, logger, self, tenant: config.tenant },
+    onAnnounced: (peer) => void announcer.heard(peer),
   });
   const service = new Service({
     config,
