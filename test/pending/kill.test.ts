@@ -3,7 +3,15 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Task } from '../../src/protocol/index.js';
-import { answerTo, expectDecidedOnce, type Mode, type Pair, QUERY_WAIT, startPair } from './support.js';
+import {
+  answerTo,
+  expectDecidedOnce,
+  heardEachOther,
+  type Mode,
+  type Pair,
+  QUERY_WAIT,
+  startPair,
+} from './support.js';
 
 /** Runs what is in `dist/`; `npm test` builds first. */
 const DOOMED = join(import.meta.dirname, 'doomed.mjs');
@@ -27,6 +35,7 @@ async function doom(pair: Pair, faults: string): Promise<ChildProcess> {
     once(child, 'message'),
     once(child, 'exit').then(() => Promise.reject(new Error('the process ended'))),
   ]);
+  await heardEachOther([pair.triage, pair.billing]);
   return child;
 }
 

@@ -118,6 +118,8 @@ export async function startPair(mode: Mode, serves: { billing: boolean } = { bil
   await triage.start();
   if (serves.billing) await billing.start();
   for (const caseId of ['CASE-1', 'CASE-2', 'CASE-3']) await triage.openCase({ caseId, kind: 'goodwill' });
+  if (serves.billing) await heardEachOther([triage, billing]);
+  const incarnation = (await triage.ledger.getIncarnation(triage.url))?.incarnation ?? 'inc_1';
 
   const call: Pair['call'] = async (method, params, as = triage) =>
     fetch(`${billing.url}/a2a`, {
@@ -146,7 +148,7 @@ export async function startPair(mode: Mode, serves: { billing: boolean } = { bil
     },
     ref: (caseId = 'CASE-1') => triage.caseRef(caseId),
     offer: (caseId = 'CASE-1', over: Parameters<Pair['offer']>[1] = {}) =>
-      offerOf({ caseId, from: triage.url, to: billing.url, now: clock.now(), ...over }),
+      offerOf({ caseId, from: triage.url, to: billing.url, now: clock.now(), incarnation, ...over }),
     call,
     ask,
     send: async (message: object, configuration: object = {}) =>
@@ -154,11 +156,20 @@ export async function startPair(mode: Mode, serves: { billing: boolean } = { bil
   });
 }
 
+/** With a ledger each, nothing is decided before: what was lost might be decided twice. */
+export async function heardEachOther(nodes: readonly Holdfast[]): Promise<void> {
+  for (const { ledger, url } of nodes) {
+    const waits = async () => (await ledger.listAwaited(url)).some(({ state }) => state === 'waiting');
+    await expect.poll(waits, QUERY_WAIT).toBe(false);
+  }
+}
+
 interface OfferParts {
   caseId: string;
   from: string;
   to: string;
   now: Date;
+  incarnation: string;
   attempt?: number;
   acceptInMs?: number;
   goal?: string;
@@ -169,6 +180,7 @@ function offerOf({
   from,
   to,
   now,
+  incarnation,
   attempt = 1,
   acceptInMs = 3_600_000,
   goal = 'Decide',
@@ -176,7 +188,7 @@ function offerOf({
   const envelope = {
     version: 2,
     root: from,
-    incarnation: 'inc_1',
+    incarnation,
     case_id: caseId,
     kind: 'goodwill',
     handoff_id: `${caseId}:2`,
