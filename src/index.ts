@@ -48,7 +48,9 @@ export type {
   RecoverCaseInput,
   ResolutionInput,
   ResolveEffectInput,
+  SettleDoubtInput,
   StatusPointer,
+  TakeCaseInput,
 } from './handoff/index.js';
 export { EffectNotDone } from './handoff/index.js';
 export type {

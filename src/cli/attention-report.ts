@@ -2,10 +2,11 @@ import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
 import type { AttentionItem, AuditEntry, CaseRow } from '../ledger/index.js';
 import type { Holdfast } from '../node/index.js';
 import { ambiguous } from './cases.js';
+import { explainDoubt } from './doubt-report.js';
 import { printFields, printTable } from './print.js';
 import type { Result } from './run.js';
 
-type Of<What extends AttentionItem['what']> = Extract<AttentionItem, { readonly what: What }>;
+export type Of<What extends AttentionItem['what']> = Extract<AttentionItem, { readonly what: What }>;
 
 /** Where a row of a quarantine says that the case was seen to be, or is. */
 export function placeOf(at: Readonly<Record<string, string | number>>): string {
@@ -29,21 +30,29 @@ export function listItems(items: readonly AttentionItem[]): Result {
 export async function findItem(
   { ledger, config, caseRef }: Holdfast,
   caseId: string,
-  { root, key }: { root?: string; key?: string },
+  { root, key, what: named }: { root?: string; key?: string; what?: string },
 ): Promise<AttentionItem> {
   const wanted = root === undefined ? undefined : caseRef(caseId, root).root;
   const found = (await ledger.listAttention(config.tenant)).filter(
-    ({ ref, data }) =>
+    ({ ref, what, data }) =>
       ref.caseId === caseId &&
       (wanted === undefined || ref.root === wanted) &&
+      (named === undefined || what === named.replaceAll('-', '_')) &&
       (key === undefined || ('key' in data && data.key === key)),
   );
   const [only] = found;
-  const what = key === undefined ? caseId : `${key} on ${caseId}`;
-  if (!only) throw new HoldfastError('not_found', `Nothing about ${what} waits for a person.`);
+  const about = key === undefined ? caseId : `${key} on ${caseId}`;
+  if (!only) throw new HoldfastError('not_found', `Nothing about ${about} waits for a person.`);
   if (found.length === 1) return only;
   const refs = [...new Map(found.map(({ ref }) => [ref.root, ref])).values()];
   if (refs.length > 1) throw ambiguous(caseId, refs);
+  const sorts = [...new Set(found.map((item) => nameOf(item)))];
+  if (sorts.length > 1) {
+    throw new HoldfastError(
+      'usage',
+      `Several things about ${caseId} wait. Say which with --what: ${sorts.join(', ')}.`,
+    );
+  }
   const keys = found.flatMap(({ data }) => ('key' in data ? [data.key] : []));
   throw new HoldfastError(
     'usage',
@@ -51,7 +60,7 @@ export async function findItem(
   );
 }
 
-interface Explained {
+export interface Explained {
   readonly fields: Parameters<typeof printFields>[0];
   /** Entries of the case's audit that tell of it. */
   readonly history: readonly AuditEntry[];
@@ -64,13 +73,17 @@ interface Explained {
 export async function explainItem({ ledger, url }: Holdfast, item: AttentionItem): Promise<Result> {
   const [row, audit] = await Promise.all([ledger.getCase(item.ref), ledger.readAudit(item.ref)]);
   const explained =
-    item.what === 'effect_unknown' ? explainEffect(item, row, audit, url) : explainQuarantine(item, row, url);
+    item.what === 'effect_unknown'
+      ? explainEffect(item, row, audit, url)
+      : item.what === 'case_quarantined'
+        ? explainQuarantine(item, row, url)
+        : explainDoubt(item, row, audit, url);
   const { fields, history, safe, commands } = explained;
   const text = [
     printFields([
       ['case', item.ref.caseId],
       ['root', item.ref.root],
-      ['what', item.what.replace('_', ' ')],
+      ['what', item.what.replaceAll('_', ' ')],
       ['since', item.since],
       ...fields,
       ['owner', row?.owner],
@@ -160,6 +173,11 @@ function explainQuarantine(
   };
 }
 
+/** As `--what` takes it. */
+function nameOf({ what }: AttentionItem): string {
+  return what.replaceAll('_', '-');
+}
+
 function entryRow({ at, type, actor, data, rule }: AuditEntry): string[] {
   const state = data?.state;
   return [at, type, actor, typeof state === 'string' ? state : type === 'write_refused' ? (rule ?? '') : ''];
@@ -171,6 +189,11 @@ function rowOf(item: AttentionItem): string[] {
     const { reason, witnessed, found } = item.data;
     const particulars = `${reason}: witnessed ${placeOf(witnessed)}, found ${placeOf(found)}`;
     return [ref.caseId, 'case quarantined', since, particulars, ref.root];
+  }
+  if (item.what !== 'effect_unknown') {
+    const { handoffId, attempt, toAgent } = item.data;
+    const particulars = `${handoffId}, attempt ${attempt}, to ${toAgent}`;
+    return [ref.caseId, item.what.replaceAll('_', ' '), since, particulars, ref.root];
   }
   const { key, operation, amount } = item.data;
   const particulars = [operation, key, amount === null ? '' : formatMoney(amount)].filter(Boolean).join(', ');

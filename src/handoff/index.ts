@@ -21,10 +21,13 @@ export type {
   RecoverCaseInput,
   ResolutionInput,
   ResolveEffectInput,
+  SettleDoubtInput,
   StatusPointer,
+  TakeCaseInput,
 } from './model.js';
 export { createPeople } from './people.js';
 export type { ControlReceiver, OfferReceiver, PeerClient } from './port.js';
+export { verifyTransfer } from './provenance.js';
 export { createReceiver } from './receiver.js';
 export { storedResult } from './result.js';
 export { createSender, type Sender } from './sender.js';

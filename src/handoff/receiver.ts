@@ -164,6 +164,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       task,
       principal: offer.principal,
       loggable: content.loggable,
+      ...(standing.approval === undefined ? {} : { approval: standing.approval }),
       ...(standing.kind.mode === 'separate' ? { separate: broughtBy(envelope, standing, receipt) } : {}),
     });
     switch (result.outcome) {

@@ -7,9 +7,17 @@ import {
   HoldfastError,
   handoffIdOf,
   type Limits,
+  personOwner,
+  sha256Hex,
   toUtc,
 } from '../core/index.js';
-import { buildEnvelope, buildOfferMessage, checkCaseFile, type EnvelopeRegistry } from '../envelope/index.js';
+import {
+  type BuildInput,
+  buildEnvelope,
+  buildOfferMessage,
+  checkCaseFile,
+  type EnvelopeRegistry,
+} from '../envelope/index.js';
 import {
   buildReference,
   type EvidenceReference,
@@ -17,8 +25,9 @@ import {
   signEvidenceUrl,
 } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { CaseRow, LedgerStore } from '../ledger/index.js';
+import type { Approval, CaseRow, LedgerStore } from '../ledger/index.js';
 import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
+import { signApproval } from './approval.js';
 import type { Delivery } from './delivery.js';
 import type { HandOffInput, HandOffResult } from './model.js';
 import type { PeerClient } from './port.js';
@@ -77,7 +86,8 @@ export function createSender(options: SenderOptions): Sender {
   async function handOff(input: HandOffInput): Promise<HandOffResult> {
     faultPoint('S1.before');
     const { peer, contract } = configured(input.to, input.contract);
-    const row = await ownedCase(input.ref);
+    const person = input.person === undefined ? undefined : personOwner(input.person, self);
+    const row = await ownedCase(input.ref, person ?? self);
     const kind = await ledger.getKind(input.ref.tenant, row.kind);
     if (!kind?.contracts.includes(contract.id)) {
       throw new HoldfastError(
@@ -106,7 +116,11 @@ export function createSender(options: SenderOptions): Sender {
     const key = { tenant: row.ref.tenant, root: row.ref.root, sender: self, handoffId };
     const attempt = (await ledger.lastAttempt(key)) + 1;
     const effects = await ledger.listEffects(row.ref);
-    const built = await buildEnvelope({
+    const provenance =
+      kind.mode === 'separate'
+        ? provenanceFor(peer.url, row.ref.root, await ledger.listTransfers(row.ref))
+        : [];
+    const content: BuildInput = {
       contract,
       caseFile,
       root: row.ref.root,
@@ -125,16 +139,16 @@ export function createSender(options: SenderOptions): Sender {
       })),
       accept_by: toUtc(acceptBy),
       chain: { hops: [...row.hops, self], tasks_left: row.tasksLeft },
-      provenance:
-        kind.mode === 'separate' ? provenanceFor(peer.url, await ledger.listTransfers(row.ref)) : [],
+      provenance,
       traceparent: input.traceparent ?? newTraceparent(),
       maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
-    });
+    };
+    const { built, approval } = await approved(content, person);
     const holder = await options.delivery.prepare();
     faultPoint('S2.before_commit');
     const offer = await ledger.intendOffer({
       ref: row.ref,
-      writer: self,
+      writer: person ?? self,
       epoch: row.epoch,
       attempt,
       toAgent: peer.url,
@@ -147,17 +161,28 @@ export function createSender(options: SenderOptions): Sender {
       withheld: built.withheld,
       loggable: built.loggable,
       holder,
+      ...(approval === undefined ? {} : { approval }),
     });
     faultPoint('S2.after_commit');
     return options.delivery.deliver(offer);
   }
 
-  async function ownedCase(ref: CaseRef): Promise<CaseRow> {
+  /** What a person approves is the envelope as it is without their approval. */
+  async function approved(content: BuildInput, person: string | undefined) {
+    const built = await buildEnvelope(content);
+    if (person === undefined) return { built };
+    const signed = await signApproval(person, built, identity, clock.now());
+    const provenance = [...(content.provenance ?? []), signed];
+    const approval: Approval = { person, digest: sha256Hex(signed) };
+    return { built: await buildEnvelope({ ...content, provenance }), approval };
+  }
+
+  async function ownedCase(ref: CaseRef, writer: string): Promise<CaseRow> {
     const row = await ledger.getCase(ref);
     if (!row) throw new HoldfastError('case_unknown', `There is no case ${ref.caseId} in this ledger.`);
     if (row.status === 'closed') throw new HoldfastError('case_closed');
-    if (row.owner !== self) {
-      throw new HoldfastError('not_owner', `The case is owned by ${row.owner}, not by this agent.`, {
+    if (row.owner !== writer) {
+      throw new HoldfastError('not_owner', `The case is owned by ${row.owner}, not by ${writer}.`, {
         data: { owner: row.owner, current: row.epoch },
       });
     }

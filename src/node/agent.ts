@@ -1,5 +1,11 @@
 import type { Contract } from '../contract/index.js';
-import { type AcceptanceKey, type CaseRef, HoldfastError, normalizeAgentUrl } from '../core/index.js';
+import {
+  type AcceptanceKey,
+  type CaseRef,
+  type Clock,
+  HoldfastError,
+  normalizeAgentUrl,
+} from '../core/index.js';
 import type { EvidenceStore } from '../evidence/index.js';
 import {
   checkArguments,
@@ -38,6 +44,7 @@ export interface AgentParts {
   readonly evidence: EvidenceStore;
   readonly contracts: ContractBook;
   readonly sender: Sender;
+  readonly clock: Clock;
   readonly service: Service;
   readonly watches: Watches;
   /** Asks a receiver. */
@@ -56,7 +63,7 @@ export function createAgent(parts: AgentParts): Holdfast {
   const { config, identity, ledger, evidence, contracts, sender, service, watches } = parts;
   const self = identity.url;
   const tenant = config.tenant;
-  const people = createPeople({ self, ledger });
+  const people = createPeople({ identity, ledger, clock: parts.clock, withdraw: sender.withdraw });
   const asAgent = <T extends CaseWrite>(write: T) => ({ ...write, writer: self });
   const asOwner = <T extends CaseWriteBy>({ person, ...write }: T) => ({
     ...write,
@@ -156,6 +163,7 @@ export function createAgent(parts: AgentParts): Holdfast {
     escalate: (input) => people.escalate(input),
     recoverCase: (input) => people.recover(input),
     resolveEffect: (input) => people.resolveEffect(input),
+    settleDoubt: (input) => people.settleDoubt(input),
 
     quarantine: (row) => ledger.quarantine(row),
 

@@ -21,9 +21,10 @@ export function attentionLog({ self, ledger, logger }: AttentionLogParts): (tena
   };
 }
 
-/** Agents that share a ledger each speak of the effects that they started. */
+/** Agents that share a ledger each speak of the effects that they started, and of their offers. */
 function concerns(item: AttentionItem, self: string): boolean {
-  return item.what === 'case_quarantined' || item.data.owner === self;
+  if (item.what === 'effect_unknown') return item.data.owner === self;
+  return item.what === 'case_quarantined' || item.data.sender === self;
 }
 
 function nameOf({ what, ref, since, data }: AttentionItem): string {
@@ -34,7 +35,12 @@ function log(item: AttentionItem, logger: Logger): void {
   const fields = { case: item.ref.caseId, root: item.ref.root, since: item.since };
   if (item.what === 'effect_unknown') {
     logger.warn({ ...fields, key: item.data.key }, 'an effect is unknown; a person has to settle it');
-  } else {
+  } else if (item.what === 'case_quarantined') {
     logger.warn({ ...fields, reason: item.data.reason }, 'a case is quarantined; a person has to act');
+  } else {
+    const { handoffId: handoff, attempt, toAgent: peer } = item.data;
+    const doubt = 'an offer is in doubt: its receiver does not answer, and may own the case';
+    const risk = 'a case was taken over by force while its offer was in doubt; two may own it';
+    logger.warn({ ...fields, handoff, attempt, peer }, item.what === 'offer_in_doubt' ? doubt : risk);
   }
 }

@@ -13,6 +13,7 @@ import {
   createWorker,
   type HandoffHandler,
   queryPeer,
+  verifyTransfer,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import { openEvidenceFiles, redactUrl } from '../storage/index.js';
@@ -177,7 +178,13 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     giveUpMs: config.push.give_up,
   });
   const watches = new Watches({ agent: self, ledger, client, peers, logger });
-  const control = createControl({ ledger, peers, receiver, logger });
+  const control = createControl({
+    ledger,
+    peers,
+    receiver,
+    logger,
+    readTransfer: (receipt, ref) => verifyTransfer(receipt, ref, { identity, peers, keys }, 'takeover'),
+  });
   const service = new Service({
     config,
     lease,
@@ -236,6 +243,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     evidence: store,
     contracts,
     sender,
+    clock,
     service,
     watches,
     query: (input) => queryPeer(input, { self, tenant: config.tenant, ledger, peers, keys, client }),

@@ -28,6 +28,8 @@ import {
   type WorkItem,
 } from '../ledger/index.js';
 
+import { doubtOf } from './doubts.js';
+
 export type { NotificationFilter } from '../ledger/index.js';
 
 export type CaseFilter = NonNullable<Parameters<LedgerStore['listCases']>[1]>;
@@ -100,6 +102,8 @@ export interface LedgerQueries
   workOf(ref: CaseRef): WorkItem[];
   /** Effects that are `unknown`, or `started` past their limit; those that have been so the longest first. */
   unknownEffects(tenant: string, limit: number | undefined): EffectRow[];
+  /** Offers `in_doubt`, of cases that are not quarantined. */
+  doubtfulOffers(tenant: string): OfferRow[];
 }
 
 export function readsOf(ledger: LedgerQueries): LedgerReads {
@@ -114,7 +118,14 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
       kind: ledger.kind(ref.tenant, kind),
     }),
     attention: (tenant, limit) =>
-      attentionOf(ledger.unknownEffects(tenant, limit), ledger.quarantines(tenant), limit),
+      attentionOf(
+        ledger.unknownEffects(tenant, limit),
+        ledger.quarantines(tenant),
+        ledger
+          .doubtfulOffers(tenant)
+          .map((offer) => doubtOf(offer, ledger.case(offer.ref), ledger.audit(offer.ref))),
+        limit,
+      ),
     snapshot: (ref) => ({
       case: ledger.case(ref),
       offers: ledger.offersOf(ref),
@@ -132,9 +143,10 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
 export function attentionOf(
   effects: readonly EffectRow[],
   quarantines: readonly Quarantine[],
+  doubts: readonly AttentionItem[],
   limit: number | undefined,
 ): AttentionItem[] {
-  return [...effects.map(ofEffect), ...quarantines.map(ofQuarantine)]
+  return [...effects.map(ofEffect), ...quarantines.map(ofQuarantine), ...doubts]
     .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
     .slice(0, limit);
 }

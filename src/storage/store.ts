@@ -32,6 +32,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     recordReceipt: (command) => write('recordReceipt', command),
     releaseOffer: (transfer) => write('releaseOffer', transfer),
     closeOffer: (command) => write('closeOffer', command),
+    settleDoubt: (command) => write('settleDoubt', command),
     listTransfers: (ref) => read('transfers', ref),
 
     findDecision: (key) => read('decision', key),

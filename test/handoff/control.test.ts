@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { silentLogger } from '../../src/core/index.js';
+import { HoldfastError, silentLogger } from '../../src/core/index.js';
 import { createControl } from '../../src/handoff/index.js';
 import {
   type CaseAnswer,
@@ -20,6 +20,9 @@ const query = (attempt = 1): ControlRequest => ({
 });
 const withdraw = (attempt = 1): ControlRequest =>
   ({ ...query(attempt), verb: 'handoff.withdraw' }) as ControlRequest;
+
+/** None is brought here. */
+const readTransfer = () => Promise.reject(new HoldfastError('provenance_unknown'));
 
 describe('control messages on a shared ledger', () => {
   let world: World;
@@ -68,7 +71,13 @@ describe('control messages on a shared ledger', () => {
     const peers = createPeerDirectory([
       { url: TRIAGE, key: 'x'.repeat(43), tenant: 'default', contracts: [], skills: [] },
     ]);
-    const closed = createControl({ ledger, peers, receiver: world.receiver, logger: silentLogger });
+    const closed = createControl({
+      ledger,
+      peers,
+      receiver: world.receiver,
+      logger: silentLogger,
+      readTransfer,
+    });
     const principal = world.principalOf(TRIAGE);
     const answered = (request: ControlRequest) => closed.answer(controlMessage(request), principal);
     const decision = { verdict: 'accepted', attempt: 1 };
@@ -138,6 +147,7 @@ describe('the time limit of a control message', () => {
       ]),
       receiver: { isDeciding: () => false },
       logger: silentLogger,
+      readTransfer,
     });
     const principal: Principal = { agent: TRIAGE, tenant: 'default', tokenId: 'jti' };
     const late = expect(control.answer(controlMessage(withdraw()), principal)).rejects.toMatchObject({

@@ -169,7 +169,13 @@ export async function createWorld(
     received: (id) => (id === contract.id ? { contract, handler: handler.current } : null),
     onAccepted: (item) => accepted.push(item),
   });
-  const control = createControl({ ledger, peers: peersOfBilling, receiver, logger: silentLogger });
+  const control = createControl({
+    ledger,
+    peers: peersOfBilling,
+    receiver,
+    logger: silentLogger,
+    readTransfer: () => Promise.reject(new HoldfastError('provenance_unknown')),
+  });
   const principalOf = (agent: string): Principal => ({ agent, tenant: 'default', tokenId: `jti-${agent}` });
   const wire: World['wire'] = { onSend: null };
   const sent: string[] = [];

@@ -35,7 +35,12 @@ export interface World extends Record<Name, Organisation> {
   ref(caseId?: string): CaseRef;
   /** Opened by triage, its root. */
   open(caseId?: string): Promise<void>;
-  handOff(from: Organisation, to: Organisation, caseId?: string): ReturnType<Holdfast['handOff']>;
+  handOff(
+    from: Organisation,
+    to: Organisation,
+    caseId?: string,
+    more?: { readonly person?: string },
+  ): ReturnType<Holdfast['handOff']>;
   /** Delivers raw message JSON to `to`, under the name of `from`. */
   deliver(from: Organisation, to: Organisation, message: string): Promise<Task>;
   owner(of: Organisation, caseId?: string): Promise<string | null>;
@@ -148,7 +153,7 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
     async open(caseId = 'CASE-7001') {
       await triage.node.openCase({ caseId, kind: 'refund' });
     },
-    async handOff(from, to, caseId = 'CASE-7001') {
+    async handOff(from, to, caseId = 'CASE-7001', more = {}) {
       const { artifactId } = await from.node.addEvidence(Buffer.from('charged twice'), {
         filename: 'claim.txt',
         mediaType: 'text/plain',
@@ -160,6 +165,7 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
         to: to.url,
         contract: CONTRACT,
         evidence: [{ artifactId }],
+        ...more,
       });
     },
     async deliver(from, to, message) {

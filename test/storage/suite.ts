@@ -10,6 +10,7 @@ import { pushSuite } from './suite/push.js';
 import { quarantineSuite } from './suite/quarantine.js';
 import { recoverySuite } from './suite/recovery.js';
 import { separateSuite } from './suite/separate.js';
+import { takeoverSuite } from './suite/takeovers.js';
 import { taskSuite } from './suite/tasks.js';
 import { watchSuite } from './suite/watch.js';
 import { withdrawalSuite } from './suite/withdrawals.js';
@@ -27,6 +28,7 @@ export function ledgerSuite(open: OpenLedger): void {
   watchSuite(open);
   quarantineSuite(open);
   separateSuite(open);
+  takeoverSuite(open);
   proofSuite(open);
   peopleSuite(open);
   recoverySuite(open);

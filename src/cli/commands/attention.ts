@@ -2,14 +2,16 @@ import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
 import type { AttentionItem } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
-import { explainItem, findItem, listItems } from '../attention-report.js';
+import { explainItem, findItem, listItems, type Of } from '../attention-report.js';
 import { parseEpoch, ROOT_OPTION } from '../cases.js';
+import { withoutMessage } from '../handoff-report.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
 import { nowOwned } from './people.js';
 
 interface OneItem extends CommonOptions {
   root?: string;
   key?: string;
+  what?: string;
 }
 
 interface ResolveOptions extends OneItem {
@@ -23,6 +25,10 @@ interface ResolveOptions extends OneItem {
   record?: string[];
 }
 
+const WHAT_OPTION = [
+  '--what <what>',
+  'which of several things, as the list calls them, such as offer-in-doubt',
+] as const;
 const KEY_OPTION = ['--key <key>', 'the effect, where several of the case are unknown'] as const;
 
 export function addAttention(program: Command, session: Session): void {
@@ -41,6 +47,7 @@ export function addAttention(program: Command, session: Session): void {
     'attention show CASE-7001 --key refund-pay_B --dir billing',
   ])
     .option(...KEY_OPTION)
+    .option(...WHAT_OPTION)
     .option(...ROOT_OPTION)
     .action((caseId: string, options: OneItem) =>
       session.withAgent(options, async (holdfast) =>
@@ -52,6 +59,7 @@ export function addAttention(program: Command, session: Session): void {
     'attention resolve CASE-7001 --state done --outcome re_881 --person ann --reason "found in the payments console" --minutes 12 --record payments=re_881 --dir billing',
     'attention resolve CASE-7001 --key refund-pay_B --state failed --person ann --reason "the bank has no such transfer" --dir billing',
     'attention resolve CASE-7001 --person ann --reason "restored from the backup of last night" --dir triage',
+    'attention resolve CASE-7001 --what risk-double-owner --person ann --reason "billing never had it, by telephone" --dir triage',
   ])
     .requiredOption('--person <id>', 'the person who found out, such as ann.meyer')
     .requiredOption('--reason <text>', 'how it was found out, in one line without personal data')
@@ -65,6 +73,7 @@ export function addAttention(program: Command, session: Session): void {
     .option('--minutes <n>', 'how many minutes it took')
     .option('--record <name=id...>', 'what was looked up or touched, such as payments=re_881')
     .option(...KEY_OPTION)
+    .option(...WHAT_OPTION)
     .option(...ROOT_OPTION)
     .action((caseId: string, options: ResolveOptions) =>
       session.withAgent(options, async (holdfast) => {
@@ -85,19 +94,25 @@ function resolutionOf({ person, reason, minutes, record }: ResolveOptions) {
 
 async function resolve(
   holdfast: Holdfast,
-  { ref, what, data }: AttentionItem,
+  item: AttentionItem,
   { state, outcome, seenEpoch, kind }: ResolveOptions,
   said: ReturnType<typeof resolutionOf>,
 ): Promise<Result> {
+  const { ref, what } = item;
   if (what === 'effect_unknown') {
     if (seenEpoch !== undefined || kind !== undefined)
       throw misplaced('--seen-epoch and --kind', 'a quarantined case');
     const found = { ...parseState(state, outcome), ...said };
-    const effect = await holdfast.resolveEffect({ ref, key: data.key, ...found });
+    const effect = await holdfast.resolveEffect({ ref, key: item.data.key, ...found });
     return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
   }
   if (state !== undefined || outcome !== undefined)
     throw misplaced('--state and --outcome', 'an unknown effect');
+  if (what !== 'case_quarantined') {
+    if (seenEpoch !== undefined || kind !== undefined)
+      throw misplaced('--seen-epoch and --kind', 'a quarantined case');
+    return settleDoubt(holdfast, item, said);
+  }
   const row = await holdfast.recoverCase({
     ref,
     ...(seenEpoch === undefined ? {} : { seenEpoch: parseEpoch(seenEpoch, '--seen-epoch') }),
@@ -105,6 +120,26 @@ async function resolve(
     ...said,
   });
   return nowOwned(row);
+}
+
+async function settleDoubt(
+  holdfast: Holdfast,
+  { ref, what, data }: Of<'offer_in_doubt' | 'risk_double_owner'>,
+  said: ReturnType<typeof resolutionOf>,
+): Promise<Result> {
+  const { sender, handoffId, attempt, toAgent } = data;
+  if (what === 'offer_in_doubt') {
+    throw new HoldfastError(
+      'usage',
+      `Only ${toAgent} can settle ${handoffId}, attempt ${attempt}, by its answer. \`holdfast attention show ${ref.caseId}\` says what can be done meanwhile.`,
+    );
+  }
+  const key = { tenant: ref.tenant, root: ref.root, sender, handoffId, attempt };
+  const offer = await holdfast.settleDoubt({ ref, key, ...said });
+  return {
+    json: { offer: withoutMessage(offer) },
+    text: `${handoffId}, attempt ${attempt}, is ${offer.state}: ${toAgent} does not own ${ref.caseId}, as ${said.person} found out.`,
+  };
 }
 
 function misplaced(options: string, what: string): HoldfastError {

@@ -12,7 +12,7 @@ import { findOffer } from '../offers.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
 import { addQuery } from './handoff-query.js';
-import { asEscalation, nowOwned } from './people.js';
+import { asEscalation, nowOwned, PERSON_OPTION } from './people.js';
 
 interface SendOptions extends CommonOptions {
   file: string;
@@ -26,6 +26,7 @@ interface SendOptions extends CommonOptions {
   asIs?: boolean;
   acceptWithin?: string;
   root?: string;
+  person?: string;
 }
 
 interface OneOffer extends CommonOptions {
@@ -124,6 +125,7 @@ export function addHandoff(program: Command, session: Session): void {
 function addSend(commands: Command, session: Session): void {
   leaf(commands, 'send', 'offer a case to another agent and wait for its decision', [
     'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --evidence transcript.txt --redact --dir triage',
+    'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --artifact claim --person ann --dir triage',
   ])
     .requiredOption('--file <case.json>', 'the case file; the contract decides what of it leaves')
     .requiredOption('--to <url>', 'the agent that is to own the case')
@@ -138,6 +140,7 @@ function addSend(commands: Command, session: Session): void {
       '--accept-within <duration>',
       'how long the receiver may take, such as 30m (default: as the kind says)',
     )
+    .option(...PERSON_OPTION)
     .option(...ROOT_OPTION)
     .action((options: SendOptions) =>
       session.withAgent(options, async (holdfast) => {
@@ -164,6 +167,7 @@ function addSend(commands: Command, session: Session): void {
           to,
           contract: options.contract,
           evidence,
+          ...(options.person === undefined ? {} : { person: options.person }),
           ...(within === undefined ? {} : { acceptWithinMs: within }),
         });
         return reportOf(result);

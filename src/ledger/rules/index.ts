@@ -5,6 +5,7 @@ import { claimOffers, claimWork, heartbeat, release } from './claims.js';
 import { closeOffer, markInDoubt, releaseOffer } from './closing.js';
 import { reject, withdraw } from './decisions.js';
 import { recordDelivery } from './deliveries.js';
+import { settleDoubt } from './doubt.js';
 import { settleEffect, startEffect } from './effects.js';
 import { putKind } from './kinds.js';
 import { intendOffer, markOffered, recordReceipt, voidOffer } from './offers.js';
@@ -40,6 +41,7 @@ const rules = {
   markInDoubt: onAttempt(markInDoubt, (key) => key),
   releaseOffer: onAttempt(releaseOffer, byKey),
   closeOffer: onAttempt(closeOffer, byKey),
+  settleDoubt: onAttempt(settleDoubt, byKey),
   accept: onCase(onAttempt(accept, byKey)),
   reject: onCase(onAttempt(reject, byKey)),
   withdraw: onCase(onAttempt(withdraw, byKey)),

@@ -132,6 +132,10 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
     ...watchQueriesOf(tables, now),
     quarantined,
     quarantines: (tenant) => quarantines.where((row) => row.ref.tenant === tenant),
+    doubtfulOffers: (tenant) =>
+      offers
+        .where((row) => row.key.tenant === tenant && row.state === 'in_doubt' && !quarantined(row.ref))
+        .map(offerRow),
     unknownEffects: (tenant, limit) =>
       effects
         .where((row) => row.ref.tenant === tenant)

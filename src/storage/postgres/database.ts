@@ -6,7 +6,7 @@ import type { Finding } from '../care/inspection.js';
 import { LEDGER_TABLES, type LedgerTable } from '../care/tables.js';
 import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { toHoldfastError } from './errors.js';
-import { MIGRATIONS } from './migrations/index.js';
+import { KNOWN_VERSION } from './migrations/index.js';
 import { decodeText, encodeText } from './text.js';
 import { inspectPostgres } from './topology.js';
 
@@ -67,7 +67,7 @@ export async function openPostgresDatabase(url: string, connectMs: number): Prom
     );
     const sql = 'SELECT coalesce(max(version), 0)::int AS found FROM holdfast.migrations';
     const found = there?.found ? ((await query<{ found: number }>(sql))[0]?.found ?? 0) : 0;
-    return { found, known: MIGRATIONS.length };
+    return { found, known: KNOWN_VERSION };
   };
 
   return {

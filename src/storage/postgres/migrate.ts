@@ -1,7 +1,7 @@
 import { HoldfastError, newId } from '../../core/index.js';
 import type { Connections, Session } from './connection.js';
 import { sqlState } from './errors.js';
-import { MIGRATIONS } from './migrations/index.js';
+import { KNOWN_VERSION, MIGRATIONS } from './migrations/index.js';
 
 const OURS = { name: 'migrations', text: "SELECT to_regclass('holdfast.migrations') IS NOT NULL AS ours" };
 const VERSION = {
@@ -34,7 +34,7 @@ const MADE = new Set(['23505', '42P06', '42P07']);
  */
 export async function migrate(connections: Connections, allowed: boolean): Promise<void> {
   await connections.use(async (session) => {
-    const known = MIGRATIONS.length;
+    const known = KNOWN_VERSION;
     const found = await versionIn(session);
     if (found === known) return;
     if (!allowed) {
@@ -56,7 +56,7 @@ export async function migrate(connections: Connections, allowed: boolean): Promi
 async function bringForward(session: Session): Promise<void> {
   await session.run(BEGIN, WAIT_MS);
   const found = await versionIn(session);
-  for (const { version, name, sql } of MIGRATIONS.slice(found)) {
+  for (const { version, name, sql } of MIGRATIONS.filter((one) => one.version > found)) {
     await session.run(sql, WAIT_MS);
     await session.query(RECORD, [version, name]);
   }
@@ -69,7 +69,7 @@ async function versionIn(session: Session): Promise<number> {
   const [state] = await session.query<{ ours: boolean }>(OURS);
   if (state?.ours !== true) return 0;
   const [row] = await session.query<{ version: number }>(VERSION);
-  const [found, known] = [row?.version ?? 0, MIGRATIONS.length];
+  const [found, known] = [row?.version ?? 0, KNOWN_VERSION];
   if (found <= known) return found;
   const message = `The database has schema ${found} of the ledger; this version knows ${known}.`;
   throw new HoldfastError('schema_newer', message, { data: { found, known } });

@@ -1,5 +1,6 @@
 import { type CaseRef, toUtc } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
+import { doubtOf } from '../doubts.js';
 import { attentionOf, type LedgerReads, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
 import { caseTable } from './cases.js';
@@ -113,8 +114,18 @@ export function questionsOf(
     },
     heard: watches.heard,
     quarantines: quarantines.list,
-    attention: async (tenant, limit) =>
-      attentionOf(await effects.unknown(tenant, clock.given(), limit), await quarantines.list(tenant), limit),
+    attention: async (tenant, limit) => {
+      const doubtful = await offers.doubtful(tenant);
+      const doubts = doubtful.map(async (offer) =>
+        doubtOf(offer, (await ofCase(offer.ref)).case(offer.ref), await audit.list(offer.ref)),
+      );
+      return attentionOf(
+        await effects.unknown(tenant, clock.given(), limit),
+        await quarantines.list(tenant),
+        await Promise.all(doubts),
+        limit,
+      );
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { type AcceptanceKey, type CaseRef, handoffIdOf } from '../../core/index.js';
+import { type AcceptanceKey, actsFor, type CaseRef, handoffIdOf } from '../../core/index.js';
 import type { CommandOf, DeadFilter, OfferClaim, RuleName, WorkClaim } from '../../ledger/index.js';
 import type { PushScope } from './push.js';
 
@@ -56,7 +56,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
     key: {
       tenant: ref.tenant,
       root: ref.root,
-      sender: writer,
+      sender: actsFor(writer),
       handoffId: handoffIdOf(ref.caseId, epoch),
       attempt,
     },
@@ -67,6 +67,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   markInDoubt: ofAttempt,
   releaseOffer: ({ key }) => ofAttempt(key),
   closeOffer: ({ key }) => ofAttempt(key),
+  settleDoubt: ({ key }) => ofAttempt(key),
   // The kind too: a case that another ledger hands in may not be known yet.
   accept: ({ ref, key, kind }) => ({ ...ofCase({ ref }), key, kind }),
   withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),

@@ -7,7 +7,7 @@ import { LEDGER_TABLES, type LedgerTable } from '../care/tables.js';
 import { ofRef, type RefColumns, toRef } from '../rows/keys.js';
 import { assertOurs } from './connection.js';
 import { sqliteCode, toHoldfastError } from './errors.js';
-import { MIGRATIONS } from './migrations/index.js';
+import { KNOWN_VERSION } from './migrations/index.js';
 import { inspectSqlite } from './topology.js';
 
 const BATCH = 200;
@@ -26,7 +26,7 @@ export function openSqliteDatabase(file: string): LedgerDatabase {
     schema: guarded(() => {
       const sql = 'SELECT coalesce(max(version), 0) FROM migrations';
       const found = hasTable('migrations') ? (db.prepare<[], number>(sql).pluck().get() ?? 0) : 0;
-      return { found, known: MIGRATIONS.length };
+      return { found, known: KNOWN_VERSION };
     }),
     incarnation: guarded(
       () => db.prepare<[], string>("SELECT value FROM meta WHERE name = 'incarnation'").pluck().get() ?? '',

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { HoldfastError, newId } from '../../core/index.js';
 import { APPLICATION_ID } from './connection.js';
-import { MIGRATIONS } from './migrations/index.js';
+import { KNOWN_VERSION, MIGRATIONS } from './migrations/index.js';
 
 /**
  * Brings the schema to what this version knows, in one transaction; a new file gets its incarnation.
@@ -14,13 +14,13 @@ export function migrate(db: Database.Database, now: string): void {
       version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT`);
     const found =
       db.prepare<[], number>('SELECT coalesce(max(version), 0) FROM migrations').pluck().get() ?? 0;
-    const known = MIGRATIONS.length;
+    const known = KNOWN_VERSION;
     if (found > known) {
       const message = `The ledger file has schema ${found}; this version knows ${known}.`;
       throw new HoldfastError('schema_newer', message, { data: { found, known } });
     }
     const record = db.prepare('INSERT INTO migrations (version, name, applied_at) VALUES (?, ?, ?)');
-    for (const { version, name, sql } of MIGRATIONS.slice(found)) {
+    for (const { version, name, sql } of MIGRATIONS.filter((one) => one.version > found)) {
       db.exec(sql);
       record.run(version, name, now);
     }

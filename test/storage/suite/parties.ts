@@ -3,6 +3,7 @@ import { canonical, digestOf, handoffIdOf, newId, sha256Hex } from '../../../src
 import type {
   AcceptCommand,
   AcceptResult,
+  Approval,
   InheritedEffect,
   LedgerStore,
   OfferRow,
@@ -43,6 +44,14 @@ type Over = Partial<AcceptCommand> & {
   readonly effects?: readonly InheritedEffect[];
 };
 
+interface OfferOptions {
+  readonly attempt?: number;
+  readonly text?: string;
+  readonly sent?: boolean;
+  /** Where a person owns the case. */
+  readonly approval?: Approval;
+}
+
 /** One organisation: its ledger, and what it can do to the case. */
 export class Party {
   readonly url: string;
@@ -63,13 +72,14 @@ export class Party {
   async offer(
     to: Party,
     epoch: number,
-    { attempt = 1, text = 'please', sent = true } = {},
+    { attempt = 1, text = 'please', sent = true, approval }: OfferOptions = {},
   ): Promise<Crossing> {
     const effects = await this.ledger.listEffects(REF);
     const provenance = await this.ledger.listTransfers(REF);
     const message = canonical({ text, to: to.url, epoch, attempt });
     const offer = await this.ledger.intendOffer({
       ...this.at(epoch),
+      ...(approval === undefined ? {} : { writer: approval.person, approval }),
       attempt,
       toAgent: to.url,
       contract: CONTRACT,
@@ -149,9 +159,11 @@ export class Party {
     });
   }
 
-  withdraw({ offer }: Crossing) {
+  withdraw({ offer }: Crossing, takeover?: Transfer) {
     const { key, ref } = offer;
-    return this.ledger.withdraw({ key, ref, answer: WITHDRAWN, principal: principalOf(key.sender) });
+    const principal = principalOf(key.sender);
+    const told = takeover === undefined ? {} : { takeover };
+    return this.ledger.withdraw({ key, ref, answer: WITHDRAWN, principal, ...told });
   }
 
   close(

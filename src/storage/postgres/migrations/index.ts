@@ -5,6 +5,7 @@ import { sql as separate } from './004-separate.js';
 import { sql as push } from './005-push.js';
 import { sql as recovery } from './006-recovery.js';
 import { sql as frozen } from './007-frozen.js';
+import { sql as leaps } from './010-leaps.js';
 
 export interface Migration {
   readonly version: number;
@@ -21,4 +22,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'push', sql: push },
   { version: 6, name: 'recovery', sql: recovery },
   { version: 7, name: 'frozen', sql: frozen },
+  { version: 10, name: 'leaps', sql: leaps },
 ];
+
+/** The version that this program brings a database to; where a database needed nothing, a number is left out. */
+export const KNOWN_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
