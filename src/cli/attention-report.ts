@@ -1,12 +1,11 @@
 import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
 import type { AttentionItem, AuditEntry, CaseRow } from '../ledger/index.js';
 import type { Holdfast } from '../node/index.js';
+import type { Explained, Of } from './attention-item.js';
 import { ambiguous } from './cases.js';
 import { explainDoubt } from './doubt-report.js';
 import { printFields, printTable } from './print.js';
 import type { Result } from './run.js';
-
-export type Of<What extends AttentionItem['what']> = Extract<AttentionItem, { readonly what: What }>;
 
 /** Where a row of a quarantine says that the case was seen to be, or is. */
 export function placeOf(at: Readonly<Record<string, string | number>>): string {
@@ -58,15 +57,6 @@ export async function findItem(
     'usage',
     `Several effects of ${caseId} are unknown. Say which with --key: ${keys.join(', ')}.`,
   );
-}
-
-export interface Explained {
-  readonly fields: Parameters<typeof printFields>[0];
-  /** Entries of the case's audit that tell of it. */
-  readonly history: readonly AuditEntry[];
-  /** What is safe to do, in order. */
-  readonly safe: readonly string[];
-  readonly commands: readonly string[];
 }
 
 /** What happened, what is safe to do about it, and which commands settle it. */

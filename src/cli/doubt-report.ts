@@ -1,6 +1,6 @@
 import { actsFor } from '../core/index.js';
 import type { AuditEntry, CaseRow } from '../ledger/index.js';
-import type { Explained, Of } from './attention-report.js';
+import type { Explained, Of } from './attention-item.js';
 
 /** An offer that its receiver may have accepted without anybody here knowing; or, after a takeover by force, a case that two may own. */
 export function explainDoubt(

@@ -9,6 +9,7 @@ import {
   openHoldfast,
   parseCaseFile,
 } from '../../src/index.js';
+import { rotateKey } from '../../src/node/index.js';
 import type { Task } from '../../src/protocol/index.js';
 import { CASE_FILE, CONTRACT, freePort, temporaryFolder } from '../cli/support.js';
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
@@ -44,6 +45,10 @@ export interface World extends Record<Name, Organisation> {
   /** Delivers raw message JSON to `to`, under the name of `from`. */
   deliver(from: Organisation, to: Organisation, message: string): Promise<Task>;
   owner(of: Organisation, caseId?: string): Promise<string | null>;
+  /** Changes the key of one that is down. */
+  rotate(of: Organisation): Promise<void>;
+  /** What the others take for its key when they start next; the key that it has, if nothing is given. */
+  pin(of: Organisation, thumbprint?: string): void;
   close(): Promise<void>;
 }
 
@@ -184,6 +189,10 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
     async owner(of, caseId = 'CASE-7001') {
       const row = await of.node.ledger.getCase(refFor(of, caseId));
       return row === null ? null : `${row.owner} at ${row.epoch}`;
+    },
+    rotate: (of) => rotateKey(join(folder.path, of.name), clock),
+    pin(of, thumbprint = of.node.identity.thumbprint) {
+      keys.set(of.name, thumbprint);
     },
     async close() {
       for (const one of [triage, billing, legal]) {

@@ -152,7 +152,7 @@ describe('persons of two organisations with a ledger each', () => {
   describe('by force', () => {
     const force = () => triage.node.takeCase({ ...by(1), force: true });
 
-    it('[R-063][R-096] go on at epoch + 2, until the receiver is back and never had the case', async () => {
+    it('[R-137][R-096] go on at epoch + 2, until the receiver is back and never had the case', async () => {
       await doubt();
       world.advance(2 * HOUR_MS);
       await becomes(triage, 'in_doubt');
@@ -169,7 +169,7 @@ describe('persons of two organisations with a ledger each', () => {
       await agree(billing.url, 5);
     });
 
-    it('[R-063] close the case on both sides where the receiver had accepted it', async () => {
+    it('[R-137] close the case on both sides where the receiver had accepted it', async () => {
       billing.line.lose('replies');
       expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
       await billing.down();
@@ -196,7 +196,7 @@ describe('persons of two organisations with a ledger each', () => {
       });
     });
 
-    it('[R-063] close it by the envelope of the other side, too, which brings the proof', async () => {
+    it('[R-137] close it by the envelope of the other side, too, which brings the proof', async () => {
       billing.line.lose('replies');
       expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
       billing.line.lose('requests');
@@ -217,7 +217,7 @@ describe('persons of two organisations with a ledger each', () => {
       expect(await items(triage)).toMatchObject([{ what: 'case_quarantined' }]);
     });
 
-    it('[R-063] close it at the receiver by the next offer of the case', async () => {
+    it('[R-137] close it at the receiver by the next offer of the case', async () => {
       billing.line.lose('replies');
       expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
       billing.line.lose('requests');
@@ -235,7 +235,7 @@ describe('persons of two organisations with a ledger each', () => {
       ]);
     });
 
-    it('[R-063] take nothing of which nothing is in doubt', async () => {
+    it('[R-137] take nothing of which nothing is in doubt', async () => {
       await expect(force()).rejects.toMatchObject({ code: 'usage' });
       expect(await world.owner(triage)).toBe(`${triage.url} at 1`);
     });

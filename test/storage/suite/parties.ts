@@ -9,6 +9,7 @@ import type {
   OfferRow,
   Transfer,
 } from '../../../src/ledger/index.js';
+import { isInside } from '../../../src/ledger/index.js';
 import { createMemoryLedger } from '../../../src/storage/index.js';
 import { KIND, type OpenLedger, TestClock } from './fixtures.js';
 
@@ -37,6 +38,8 @@ export interface Crossing {
   readonly offer: OfferRow;
   readonly effects: readonly InheritedEffect[];
   readonly provenance: readonly Transfer[];
+  /** Of the person whose case it was. */
+  readonly approval?: Approval;
 }
 
 type Over = Partial<AcceptCommand> & {
@@ -92,14 +95,14 @@ export class Party {
       loggable: {},
     });
     if (sent) await this.ledger.markOffered(offer.key);
-    return { offer, effects, provenance };
+    return { offer, effects, provenance, ...(approval === undefined ? {} : { approval }) };
   }
 
   accept(crossing: Crossing, over: Over = {}): Promise<AcceptResult> {
     return this.ledger.accept(this.acceptance(crossing, over));
   }
 
-  acceptance({ offer, effects, provenance }: Crossing, over: Over = {}): AcceptCommand {
+  acceptance({ offer, effects, provenance, approval }: Crossing, over: Over = {}): AcceptCommand {
     const { provenance: proofs = provenance, effects: listed = effects, ...rest } = over;
     const { receipt, receiptKey } = transferOf(offer);
     return {
@@ -112,8 +115,8 @@ export class Party {
       contract: offer.contract,
       acceptBy: offer.acceptBy,
       constraints: { caps: {}, prohibitions: [], operations: ['refund'] },
-      hops: [...proofs.map(({ key }) => key.sender), offer.key.sender],
-      tasksLeft: KIND.limits.maxTasks - proofs.length - 1,
+      hops: [...proofs.filter(isAcceptance).map(({ key }) => key.sender), offer.key.sender],
+      tasksLeft: KIND.limits.maxTasks - proofs.filter(isAcceptance).length - 1,
       envelope: offer.message,
       workId: newId('work'),
       answer: JSON.stringify({ accepted: true, receipt }),
@@ -127,6 +130,7 @@ export class Party {
       principal: principalOf(offer.key.sender),
       loggable: {},
       separate: { provenance: proofs, effects: listed, receipt, receiptKey },
+      ...(approval === undefined ? {} : { approval }),
       ...rest,
     };
   }
@@ -193,6 +197,9 @@ export class Party {
     return row === null ? null : [row.owner, row.epoch];
   }
 }
+
+/** Of one agent from another: nothing that passed between an agent and its persons. */
+const isAcceptance = (transfer: Transfer) => !isInside(transfer);
 
 export const WITHDRAWN = JSON.stringify({ accepted: false, code: 'withdrawn', final: true });
 
