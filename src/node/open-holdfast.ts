@@ -15,6 +15,7 @@ import {
   createWorker,
   type HandoffHandler,
   queryPeer,
+  verifyTransfer,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import { openEvidenceFiles, redactUrl } from '../storage/index.js';
@@ -154,10 +155,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     limits,
     clock,
     logger,
-    escalate: (input) => createPeople({ self, ledger }).escalate(input),
+    escalate: (input) => people.escalate(input),
     contract: (id) => contracts.require(id),
     reader: (kind) => readers.get(kind) ?? null,
   });
+  const people = createPeople({ identity, ledger, clock, withdraw: sender.withdraw });
   const worker = createWorker({
     self,
     ledger,
@@ -196,7 +198,15 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   watches.handle(async ({ peer, taskId }) => {
     for (const tenant of tenants) await delivery.hear(tenant, peer, taskId);
   });
-  const control = createControl({ ledger, peers, receiver, logger, self, tenant: config.tenant });
+  const control = createControl({
+    ledger,
+    peers,
+    receiver,
+    logger,
+    self,
+    tenant: config.tenant,
+    readTransfer: (receipt, ref) => verifyTransfer(receipt, ref, { identity, peers, keys }, 'takeover'),
+  });
   const announcer = createAnnouncer({
     identity,
     ledger,
@@ -276,6 +286,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     contracts,
     readers,
     sender,
+    people,
     service,
     receiver,
     announcer,

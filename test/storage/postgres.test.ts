@@ -4,7 +4,7 @@ import { verifyChain } from '../../src/audit/index.js';
 import { isHoldfastError, newId, sha256Hex } from '../../src/core/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { openPostgresLedger, type PostgresLedgerOptions } from '../../src/storage/index.js';
-import { MIGRATIONS } from '../../src/storage/postgres/migrations/index.js';
+import { KNOWN_VERSION, MIGRATIONS } from '../../src/storage/postgres/migrations/index.js';
 import { createTestDatabase } from '../postgres/database.js';
 import { createLedgerDatabase, type LedgerDatabase } from '../postgres/ledger.js';
 import { type PostgresProxy, startProxy } from '../postgres/proxy.js';
@@ -303,7 +303,7 @@ describe('the schema', () => {
       await empty.query("INSERT INTO holdfast.migrations VALUES (99, 'later', now())");
       await expect(openPostgresLedger({ url: empty.url })).rejects.toMatchObject({
         code: 'schema_newer',
-        data: { found: 99, known: MIGRATIONS.length },
+        data: { found: 99, known: KNOWN_VERSION },
       });
     } finally {
       await empty.drop();
@@ -321,6 +321,7 @@ describe('the schema', () => {
       [7, 'frozen', 'cff2184d6c0cf589a68a1b2ac795021c6a59ae71950e97b5537d7ef9f8018424'],
       [8, 'incarnation', '02500be1da36e9df756ffdad4df3d4db895237c931f1917b8af3d8e62aa92cf1'],
       [9, 'pending', '48c6aeffcc12fb0cd5ebf34acd20f18fc0121f642230c7e9073e452e3b85778a'],
+      [10, 'leaps', '0dd6722d15adf2088ad3b3c35321eb22275796c525a0b85764d5be8cfa7fb76b'],
     ]);
   });
 });
