@@ -44,23 +44,28 @@ export interface Announcer {
    * on its cases of such kinds wait for the peers.
    */
   begin(): Promise<void>;
-  /** Asks every peer that has not answered, once, whose time it is. Never fails. */
+  /** Asks every peer that has not answered, once, whose time it is. */
   ask(stop?: AbortSignal): Promise<void>;
-  /** Resolves once every peer has been asked since this process began, or some time has passed: who acts right after a start need not be refused. */
+  /** A peer has announced itself, so that it can be asked now; not before the time that it was given. Never fails. */
+  heard(peer: string): Promise<void>;
+  /** Resolves once every peer has answered, or some time has passed since this process began: who acts right after a start need not be refused. */
   asked(): Promise<void>;
 }
 
 const POLL_MS = 100;
 /** How long one who acts waits for peers that are being asked, milliseconds. */
-const ASK_WAIT_MS = 2_000;
+const ASK_WAIT_MS = 3_000;
+const ASK_POLL_MS = 20;
 
 export function createAnnouncer(options: AnnouncerOptions): Announcer {
   const { identity, ledger, peers, lease, logger } = options;
   const agent = identity.url;
   /** When each peer is to be asked again, of `performance.now()`, and how often it was. */
   const tried = new Map<string, { readonly at: number; readonly tries: number }>();
+  const underWay = new Map<string, Promise<void>>();
   let begun: Promise<void> | null = null;
-  const asking = new AbortController();
+  let begunAt = 0;
+  let settled = false;
 
   function begin(): Promise<void> {
     begun ??= beginNow().catch((error: unknown) => {
@@ -71,6 +76,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   async function beginNow(): Promise<void> {
+    begunAt = performance.now();
     const awaited = await partners();
     if (awaited === null) return;
     await lease.begin();
@@ -120,19 +126,40 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   async function ask(stop?: AbortSignal): Promise<void> {
-    try {
-      await askAll(stop);
-    } finally {
-      asking.abort();
-    }
-  }
-
-  async function askAll(stop?: AbortSignal): Promise<void> {
     const current = await ledger.getIncarnation(agent);
     if (current === null) return;
     const waiting = (await ledger.listAwaited(agent)).filter(({ state }) => state !== 'answered');
     const due = waiting.filter(({ peer }) => (tried.get(peer)?.at ?? 0) <= performance.now());
-    await Promise.all(due.map(({ peer }) => askOne(peer, current, stop)));
+    await Promise.all(due.map(({ peer }) => askOnce(peer, current, stop)));
+  }
+
+  /** Two starts at the same moment find each other not there yet; who is later tells the other that it is. */
+  async function heard(peer: string): Promise<void> {
+    if (settled) return;
+    try {
+      const current = await ledger.getIncarnation(agent);
+      const awaited = await ledger.listAwaited(agent);
+      const waits = awaited.some((one) => one.peer === peer && one.state !== 'answered');
+      if (current !== null && waits) await askOnce(peer, current);
+    } catch (err) {
+      logger.warn({ peer, err }, 'a peer that was heard could not be asked; it is asked again');
+    }
+  }
+
+  async function asked(): Promise<void> {
+    while (!settled) {
+      const waits = (await ledger.listAwaited(agent)).some(({ state }) => state === 'waiting');
+      settled = !waits || performance.now() - begunAt > ASK_WAIT_MS;
+      if (!settled) await pause(ASK_POLL_MS);
+    }
+  }
+
+  function askOnce(peer: string, current: Incarnation, stop?: AbortSignal): Promise<void> {
+    const running = underWay.get(peer);
+    if (running !== undefined) return running;
+    const asking = askOne(peer, current, stop).finally(() => underWay.delete(peer));
+    underWay.set(peer, asking);
+    return asking;
   }
 
   async function askOne(url: string, current: Incarnation, stop?: AbortSignal): Promise<void> {
@@ -252,5 +279,5 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     return from?.tenant ?? options.tenants[0] ?? '';
   }
 
-  return { begin, ask, asked: () => pause(ASK_WAIT_MS, AbortSignal.any([asking.signal])) };
+  return { begin, ask, heard, asked };
 }

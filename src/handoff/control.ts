@@ -63,6 +63,8 @@ export interface ControlOptions {
   readonly logger: Logger;
   /** A change of owner as its receipt proves it. @throws provenance_unknown, provenance_invalid, peer_unreachable */
   readTransfer(receipt: string, ref: CaseRef): Promise<Transfer>;
+  /** Called with the URL of a peer that has announced itself. */
+  onAnnounced?(peer: string): void;
 }
 
 /**
@@ -70,7 +72,7 @@ export interface ControlOptions {
  * the authenticated principal, so that nothing of anybody else's can be found, closed or told from what does not exist.
  */
 export function createControl(options: ControlOptions): ControlReceiver {
-  const { ledger, peers, receiver, logger, self, tenant } = options;
+  const { ledger, peers, receiver, logger, self, tenant, onAnnounced } = options;
   async function answer(message: Message, principal: Principal): Promise<Message> {
     const request = parseControlRequest(message);
     // It goes on, and what it does stands; only nobody waits for it any longer.
@@ -184,6 +186,7 @@ export function createControl(options: ControlOptions): ControlReceiver {
       limit: MAX_CONTROL_RECEIPTS,
     });
     logger.info({ peer, incarnation, receipts: receipts.length }, 'a peer has begun a new incarnation');
+    if (cursor === undefined) onAnnounced?.(peer);
     return { verb, incarnation, receipts, ...(next === null ? {} : { next }) };
   }
 

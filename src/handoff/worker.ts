@@ -23,6 +23,8 @@ export interface WorkerOptions {
   readonly retryDelaysMs: readonly number[];
   /** Whether any handler here does work; without one, open items are left to processes that have some, and to people. */
   works(): boolean;
+  /** Resolves once effects can start, as far as that is a matter of a moment. */
+  ready(): Promise<void>;
   received(contract: string): ReceivedContract | null;
 }
 
@@ -68,6 +70,7 @@ export function createWorker(options: WorkerOptions): Worker {
       // Or by `resume`, in the meantime.
       if (await claim()) isClaimed(run);
       if (!run.claimed) return;
+      await options.ready();
       await runUntilDone(item, run, async () => work(acceptedWork(item, received.contract, options)));
     })()
       .catch((err: unknown) => logger.error({ ...named(item, err), err }, 'work could not be claimed'))

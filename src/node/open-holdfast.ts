@@ -169,6 +169,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     logger,
     retryDelaysMs: pace.workRetriesMs,
     works: () => contracts.hasWork(),
+    ready: () => announcer.asked(),
     received,
   });
   const receiver = createReceiver({
@@ -198,15 +199,6 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   watches.handle(async ({ peer, taskId }) => {
     for (const tenant of tenants) await delivery.hear(tenant, peer, taskId);
   });
-  const control = createControl({
-    ledger,
-    peers,
-    receiver,
-    logger,
-    self,
-    tenant: config.tenant,
-    readTransfer: (receipt, ref) => verifyTransfer(receipt, ref, { identity, peers, keys }, 'takeover'),
-  });
   const announcer = createAnnouncer({
     identity,
     ledger,
@@ -218,6 +210,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     logger,
     backoffMs: pace.offerBackoffMs,
     runs: (holder) => processes.runs(holder),
+  });
+  const control = createControl({
+    ...{ ledger, peers, receiver, logger, self, tenant: config.tenant },
+    readTransfer: (receipt, ref) => verifyTransfer(receipt, ref, { identity, peers, keys }, 'takeover'),
+    onAnnounced: (peer) => void announcer.heard(peer),
   });
   const service = new Service({
     config,

@@ -29,6 +29,7 @@ function workerOf(work: Work, logger: Logger = silentLogger, retryDelaysMs: read
     lease,
     retryDelaysMs,
     works: () => true,
+    ready: async () => undefined,
     envelopes: createEnvelopeRegistry([envelopeV2]),
     store: world.evidence.billing,
     logger,

@@ -45,7 +45,7 @@ describe('the state of a ledger', () => {
       open_work: 2,
       unknown_effects: 1,
       quarantined: 1,
-      waiting_peers: 0,
+      waiting_peers: 1,
     });
   });
 
@@ -95,6 +95,7 @@ describe('the state of a ledger', () => {
       'audit.commit_id',
       'kinds.revision',
       'kinds.separate',
+      'pending.holder',
       'push_configs.holder',
     ]);
     const tableNames = new Set(found.map(({ table_name }) => table_name));

@@ -110,6 +110,23 @@ export async function fullLedger({ path }: Workshop): Promise<string> {
     push: { ...push, url: 'https://hook.example/\u0000', origin: 'https://hook.example', credentials: null },
     event: '{"task":"\u0001"}',
   });
+  const { task: decided, ...late } = rejection(clock, 'fact_missing', { caseId: 'CASE-2', attempt: 2 });
+  await ledger.deferOffer({
+    ...{ key: late.key, ref: late.ref, principal: late.principal, digest: late.digest },
+    kind: 'refund',
+    toAgent: asBilling.writer,
+    contract: 'refund-dispute/1',
+    message: '{"text":"\u0001"}',
+    acceptBy: clock.in(60_000),
+    state: 'waiting',
+    task: { ...decided, id: 'task_pending', state: 'TASK_STATE_SUBMITTED' },
+  });
+  const [agent, peer, holder] = [asBilling.writer, asTriage.writer, `${asBilling.writer}#run_1`];
+  await ledger.heartbeat(holder, 30_000);
+  const peers = [{ peer, contracts: ['refund-dispute/1'] }];
+  await ledger.beginIncarnation({ agent, holder, incarnation: 'inc_b', peers, living: [] });
+  const since = clock.in(0);
+  await ledger.hearIncarnation({ tenant: 'acme', agent, peer, incarnation: 'inc_t', since, open: [] });
   const watch = { tenant: 'acme', watchId: 'watch_1', agent: asTriage.writer, peer: asBilling.writer };
   await ledger.addWatch({ ...watch, taskId: 't2', tokenHash: 'hash', secret: 'secret', lastsMs: 1e12 });
   await ledger.hear('watch_1', 'push_x-1');

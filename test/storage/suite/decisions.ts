@@ -49,6 +49,7 @@ export function decisionSuite(open: OpenLedger): void {
       const before = {
         incarnation: await ledger.incarnation(),
         decision: null,
+        pending: null,
         case: await ledger.getCase(ref()),
         kind: await ledger.getKind('acme', command.kind),
       };
