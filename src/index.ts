@@ -56,7 +56,9 @@ export type {
   Revocation,
   RevokedOffer,
   RevokeInput,
+  SettleDoubtInput,
   StatusPointer,
+  TakeCaseInput,
 } from './handoff/index.js';
 export { EffectNotDone } from './handoff/index.js';
 export type {

@@ -227,7 +227,8 @@ const STEPS: Partial<Record<AuditType, Step>> = {
     keepTransfer(draft, entry, entry.actor);
   },
   transfer_learned(draft, entry) {
-    if (entry.data?.moves === true) moveCase(draft, entry, null);
+    const contract = entry.data?.inside === true ? (draft.case?.contract ?? null) : null;
+    if (entry.data?.moves === true) moveCase(draft, entry, contract);
     if (entry.data?.superseded !== undefined) supersede(draft, entry);
     keepTransfer(draft, entry, text(entry, 'from'));
   },
@@ -245,8 +246,10 @@ const STEPS: Partial<Record<AuditType, Step>> = {
   },
   owner_changed(draft, entry) {
     const epoch = needed(entry.epochAfter, entry);
-    draft.case = { ...needed(draft.case, entry), owner: text(entry, 'to'), epoch };
+    const owner = text(entry, 'to');
+    draft.case = { ...needed(draft.case, entry), owner, epoch };
     supersede(draft, entry);
+    if (entry.data?.receiptDigest !== undefined) keepTransfer(draft, entry, text(entry, 'from'), owner);
   },
   receipt_verified: (draft, entry) => setOffer(draft, entry, { receipt: text(entry, 'receiptDigest') }),
   work_settled(draft, entry) {
@@ -317,10 +320,10 @@ function supersede(draft: Draft, entry: AuditEntry): void {
   }
 }
 
-function keepTransfer(draft: Draft, entry: AuditEntry, from: string): void {
+function keepTransfer(draft: Draft, entry: AuditEntry, from: string, toAgent = text(entry, 'toAgent')): void {
   draft.transfers.set(String(needed(entry.epochAfter, entry)), {
     attempt: attemptId(from, needed(entry.handoffId, entry), needed(entry.attempt, entry)),
-    toAgent: text(entry, 'toAgent'),
+    toAgent,
     digest: digest(entry),
     receipt: text(entry, 'receiptDigest'),
   });

@@ -2,11 +2,11 @@ import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
 import type { AttentionItem, AuditEntry, CaseAttention, CaseRow } from '../ledger/index.js';
 import type { Holdfast } from '../node/index.js';
 import { describeCandidate, explainCandidates, explainQuestion } from './attention-handoffs.js';
+import type { Explained, Of } from './attention-item.js';
 import { ambiguous } from './cases.js';
+import { explainDoubt } from './doubt-report.js';
 import { printFields, printTable } from './print.js';
 import type { Result } from './run.js';
-
-type Of<What extends CaseAttention['what']> = Extract<CaseAttention, { readonly what: What }>;
 
 /** Where a row of a quarantine says that the case was seen to be, or is. */
 export function placeOf(at: Readonly<Record<string, string | number>>): string {
@@ -30,36 +30,35 @@ export function listItems(items: readonly AttentionItem[]): Result {
 export async function findItem(
   { ledger, config, caseRef }: Holdfast,
   caseId: string,
-  { root, key }: { root?: string; key?: string },
+  { root, key, what: named }: { root?: string; key?: string; what?: string },
 ): Promise<CaseAttention> {
   const wanted = root === undefined ? undefined : caseRef(caseId, root).root;
   const ofCases = (await ledger.listAttention(config.tenant)).filter((item) => item.ref !== null);
   const found = ofCases.filter(
-    ({ ref, data }) =>
+    ({ ref, what, data }) =>
       ref.caseId === caseId &&
       (wanted === undefined || ref.root === wanted) &&
+      (named === undefined || what === named.replaceAll('-', '_')) &&
       (key === undefined || ('key' in data && data.key === key)),
   );
   const [only] = found;
-  const what = key === undefined ? caseId : `${key} on ${caseId}`;
-  if (!only) throw new HoldfastError('not_found', `Nothing about ${what} waits for a person.`);
+  const about = key === undefined ? caseId : `${key} on ${caseId}`;
+  if (!only) throw new HoldfastError('not_found', `Nothing about ${about} waits for a person.`);
   if (found.length === 1) return only;
   const refs = [...new Map(found.map(({ ref }) => [ref.root, ref])).values()];
   if (refs.length > 1) throw ambiguous(caseId, refs);
+  const sorts = [...new Set(found.map((item) => nameOf(item)))];
+  if (sorts.length > 1) {
+    throw new HoldfastError(
+      'usage',
+      `Several things about ${caseId} wait. Say which with --what: ${sorts.join(', ')}.`,
+    );
+  }
   const keys = found.flatMap(({ data }) => ('key' in data ? [data.key] : []));
   throw new HoldfastError(
     'usage',
     `Several effects of ${caseId} are unknown. Say which with --key: ${keys.join(', ')}.`,
   );
-}
-
-interface Explained {
-  readonly fields: Parameters<typeof printFields>[0];
-  /** Entries of the case's audit that tell of it. */
-  readonly history: readonly AuditEntry[];
-  /** What is safe to do, in order. */
-  readonly safe: readonly string[];
-  readonly commands: readonly string[];
 }
 
 /** What happened, what is safe to do about it, and which commands settle it. */
@@ -106,6 +105,9 @@ function explain(
       return { ...explainQuestion(item, at), history: [] };
     case 'candidates_exhausted':
       return { ...explainCandidates(item, row, at), history: [] };
+    case 'offer_in_doubt':
+    case 'risk_double_owner':
+      return explainDoubt(item, row, audit, self);
   }
 }
 
@@ -191,6 +193,8 @@ function explainReceipt(
   recover: string,
 ): Explained {
   const { from, toAgent, epoch, handoffId, attempt } = witnessed;
+  const isTakenBack = actsFor(String(from)) === actsFor(String(toAgent));
+  const isForced = isTakenBack || Number(found.epoch ?? 0) > Number(epoch);
   return {
     fields: [
       ['reason', 'receipt_contradicted'],
@@ -202,15 +206,27 @@ function explainReceipt(
     ],
     history: [],
     safe: [
-      toAgent === self
-        ? 'This agent has signed for the case, and its ledger does not know: it was put back to an earlier state, and lost what was done after that.'
-        : `${toAgent} has signed for the case in a way that this ledger holds for impossible: one of the two was put back to an earlier state, or decided twice.`,
+      isForced
+        ? `A person took the case ${isTakenBack ? 'back at the other side' : 'here'} by force while an offer of it was in doubt, and ${isTakenBack ? 'this agent' : toAgent} had accepted that offer: both act for its owner.`
+        : toAgent === self
+          ? 'This agent has signed for the case, and its ledger does not know: it was put back to an earlier state, and lost what was done after that.'
+          : `${toAgent} has signed for the case in a way that this ledger holds for impossible: one of the two was put back to an earlier state, or decided twice.`,
       'Every write to the case is refused, and other cases go on. If a newer state of the ledger can be had, bring that back.',
       'Otherwise ask the other side for its audit of the case, and look into the business systems for effects that this ledger does not know.',
       'Then say who owns the case by what was found. This ledger follows to that owner at that epoch; none is issued anew. If it is this agent, settle what was done meanwhile before anything new is started.',
+      ...(isForced
+        ? [
+            'Both sides have to say the same, with --owner: first the one that took the case by force; then the other, with the epoch that came out there as --seen-epoch.',
+          ]
+        : []),
     ],
     commands: [recover],
   };
+}
+
+/** As `--what` takes it. */
+function nameOf({ what }: AttentionItem): string {
+  return what.replaceAll('_', '-');
 }
 
 function entryRow({ at, type, actor, data, rule }: AuditEntry): string[] {
@@ -238,6 +254,11 @@ function rowOf(item: AttentionItem): string[] {
   if (item.what === 'candidates_exhausted') {
     const particulars = `${item.data.reason}: ${item.data.candidates.map(describeCandidate).join('; ')}`;
     return [ref.caseId, 'candidates exhausted', since, particulars, ref.root];
+  }
+  if (item.what !== 'effect_unknown') {
+    const { handoffId, attempt, toAgent } = item.data;
+    const particulars = `${handoffId}, attempt ${attempt}, to ${toAgent}`;
+    return [ref.caseId, item.what.replaceAll('_', ' '), since, particulars, ref.root];
   }
   const { key, operation, amount } = item.data;
   const particulars = [operation, key, amount === null ? '' : formatMoney(amount)].filter(Boolean).join(', ');

@@ -11,8 +11,9 @@ const receiptClaimsSchema = z.strictObject({
   case_id: form.caseId,
   handoff_id: form.handoffId,
   attempt: form.positive,
-  from_agent: form.agentUrl,
-  to_agent: form.agentUrl,
+  /** A person only where both are of the issuer: a change of owner within one node. */
+  from_agent: form.owner,
+  to_agent: form.owner,
   old_epoch: form.epoch,
   new_epoch: form.positive,
   /** SHA-256 (hex) of the canonical envelope. */
@@ -56,6 +57,24 @@ export const rejectionPartSchema = z
   })
   .meta({ title: 'Holdfast rejection part, version 1', description: 'Answers an offer that was refused.' });
 
+/** What an approval (JWS) states: which of its cases a person let their agent offer, to whom, and in which words. */
+const approvalClaimsSchema = z.strictObject({
+  /** The person's agent, which sends the offer. */
+  iss: form.agentUrl,
+  person: form.owner,
+  root: form.agentUrl,
+  case_id: form.caseId,
+  handoff_id: form.handoffId,
+  attempt: form.positive,
+  to_agent: form.agentUrl,
+  epoch: form.epoch,
+  /** SHA-256 (hex) of the canonical envelope, but for the approval in it. */
+  action: form.sha256,
+  iat: z.int().min(0),
+  jti: form.opaqueId,
+});
+
+export type ApprovalClaims = z.infer<typeof approvalClaimsSchema>;
 export type ReceiptClaims = z.infer<typeof receiptClaimsSchema>;
 export type ReceiptPart = z.infer<typeof receiptPartSchema>;
 export type RejectionPart = z.infer<typeof rejectionPartSchema>;
@@ -76,6 +95,11 @@ export function parseReceiptPart(value: unknown): ReceiptPart {
 /** The claims of a receipt whose signature was verified. @throws receipt_invalid */
 export function parseReceiptClaims(value: unknown): ReceiptClaims {
   return parse(receiptClaimsSchema, value, 'receipt_invalid', 'receipt');
+}
+
+/** The claims of an approval whose signature was verified. @throws receipt_invalid */
+export function parseApprovalClaims(value: unknown): ApprovalClaims {
+  return parse(approvalClaimsSchema, value, 'receipt_invalid', 'approval');
 }
 
 /** @throws peer_error */

@@ -10,6 +10,7 @@ import {
   MEDIA_TYPE_PATTERN,
   NAME_PATTERN,
   OPERATION_PATTERN,
+  PERSON_ID_PATTERN,
   SHA256_PATTERN,
   SKILL_PATTERN,
   UTC_PATTERN,
@@ -34,6 +35,11 @@ const pattern = (regex: RegExp, problem: string) => z.string().regex(regex, prob
 export const agentUrl = pattern(
   AGENT_URL_PATTERN,
   'must be an http(s) URL in lower case without credentials, query, fragment or trailing slash',
+);
+/** An agent, or a person of one. */
+export const owner = pattern(
+  new RegExp(`^(?:person:${PERSON_ID_PATTERN.source.slice(1, -1)}@)?${AGENT_URL_PATTERN.source.slice(1)}`),
+  'must be the URL of an agent, or person:ID@URL',
 );
 export const url = pattern(
   /^https?:\/\/[!-~]{1,2000}$/,

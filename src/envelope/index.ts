@@ -1,4 +1,6 @@
 export {
+  type ApprovalClaims,
+  parseApprovalClaims,
   parseReceiptClaims,
   parseReceiptPart,
   parseRejectionPart,

@@ -1,4 +1,12 @@
-import { HoldfastError, handoffIdOf, isHoldfastError, type Logger, newId, pause } from '../core/index.js';
+import {
+  actsFor,
+  HoldfastError,
+  handoffIdOf,
+  isHoldfastError,
+  type Logger,
+  newId,
+  pause,
+} from '../core/index.js';
 import type { AwaitedPeer, Incarnation, LedgerStore, ReceiptOutcome, Transfer } from '../ledger/index.js';
 import { type HeldOffer, MAX_HELD_OFFERS } from '../protocol/index.js';
 import {
@@ -237,15 +245,18 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     if (verified === null) return ignore('receipt_invalid');
     const { claims, key } = verified;
     const { root, case_id: caseId, from_agent: sender, to_agent: toAgent } = claims;
+    const [from, to] = [actsFor(sender), actsFor(toAgent)];
     const isStep =
-      claims.iss === toAgent &&
-      toAgent === peer.url &&
-      (sender === agent || toAgent === agent) &&
+      claims.iss === to &&
+      to === peer.url &&
+      (from === agent || to === agent) &&
+      // A person counts only within the node that signs for them.
+      (from === to || (from === sender && to === toAgent)) &&
       sender !== toAgent &&
       claims.new_epoch === claims.old_epoch + 1 &&
       claims.handoff_id === handoffIdOf(caseId, claims.old_epoch);
     if (!isStep) return ignore('receipt_invalid');
-    const tenant = await tenantOf(root, caseId, toAgent === agent ? sender : null);
+    const tenant = await tenantOf(root, caseId, to === agent && from !== agent ? sender : null);
     const ref = { tenant, root, caseId };
     return {
       key: { tenant, root, sender, handoffId: claims.handoff_id, attempt: claims.attempt },

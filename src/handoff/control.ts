@@ -1,15 +1,23 @@
 import {
   type AcceptanceKey,
+  actsFor,
   type CaseRef,
   caseIdOf,
   ERROR_TABLE,
   HoldfastError,
   inTime,
+  isHoldfastError,
   type JsonObject,
   type Logger,
 } from '../core/index.js';
 import { faultPoint } from '../faults/index.js';
-import { attemptName, type DecisionRow, type LedgerStore } from '../ledger/index.js';
+import {
+  attemptName,
+  type DecisionRow,
+  type LedgerStore,
+  type Transfer,
+  type WithdrawCommand,
+} from '../ledger/index.js';
 import {
   type AttemptAnswer,
   type AttemptQuery,
@@ -53,6 +61,8 @@ export interface ControlOptions {
   readonly peers: PeerDirectory;
   readonly receiver: Pick<Receiver, 'isDeciding' | 'changed'>;
   readonly logger: Logger;
+  /** A change of owner as its receipt proves it. @throws provenance_unknown, provenance_invalid, peer_unreachable */
+  readTransfer(receipt: string, ref: CaseRef): Promise<Transfer>;
   /** Called with the URL of a peer that has announced itself. */
   onAnnounced?(peer: string): void;
 }
@@ -61,15 +71,8 @@ export interface ControlOptions {
  * Answers the control messages of peers. Whatever they name is looked for under the keys of who asks: tenant and sender are those of
  * the authenticated principal, so that nothing of anybody else's can be found, closed or told from what does not exist.
  */
-export function createControl({
-  ledger,
-  peers,
-  receiver,
-  logger,
-  self,
-  tenant,
-  onAnnounced,
-}: ControlOptions): ControlReceiver {
+export function createControl(options: ControlOptions): ControlReceiver {
+  const { ledger, peers, receiver, logger, self, tenant, onAnnounced } = options;
   async function answer(message: Message, principal: Principal): Promise<Message> {
     const request = parseControlRequest(message);
     // It goes on, and what it does stands; only nobody waits for it any longer.
@@ -114,14 +117,20 @@ export function createControl({
 
   /** The ledger says who was first, the withdrawal or the decision: neither waits for the other. */
   async function withdraw(request: WithdrawRequest, principal: Principal): Promise<AttemptAnswer> {
-    const key = keyOf(request, principal);
-    const stored = await ledger.findDecision(key);
-    if (stored !== null) return decided(request, stored);
-    checkPermitted(principal);
+    const { takeover: jws, ...asked } = request;
+    const key = keyOf(asked, principal);
     const { tenant, root } = key;
     const ref: CaseRef = { tenant, root, caseId: caseIdOf(key.handoffId) };
     const rejection = { code: 'withdrawn', reason: ERROR_TABLE.withdrawn.meaning };
     const answer = JSON.stringify(rejectionPart(rejection, { key, ref }, true));
+    const stored = await ledger.findDecision(key);
+    if (stored !== null) {
+      if (jws !== undefined && stored.verdict === 'accepted') {
+        await tellTakeover({ key, ref, answer, principal }, jws);
+      }
+      return decided(asked, stored);
+    }
+    checkPermitted(principal);
     // In a shared ledger the sender's own offer may stand here; one that speaks plain HTTP has written none.
     const offer = await ledger.getOffer(key);
     const kind = offer && (await ledger.getKind(tenant, offer.kind));
@@ -136,7 +145,22 @@ export function createControl({
     if (result.outcome === 'stored') logger.info({ handoff: handoffId, attempt }, 'handoff withdrawn');
     const { taskId } = result.decision;
     if (taskId !== null) receiver.changed(taskId);
-    return decided(request, result.decision);
+    return decided(asked, result.decision);
+  }
+
+  /** What was accepted here was taken over by force there, before this was known: two may own the case, and the ledger closes it. */
+  async function tellTakeover(command: WithdrawCommand, jws: string): Promise<void> {
+    const { key, ref, principal } = command;
+    const takeover = await options.readTransfer(jws, ref);
+    if (actsFor(takeover.toAgent) !== principal.agent) throw new HoldfastError('control_invalid');
+    try {
+      await ledger.withdraw({ ...command, takeover });
+    } catch (error) {
+      // It was told before.
+      if (!isHoldfastError(error) || error.code !== 'case_quarantined') throw error;
+    }
+    const { handoffId, attempt } = key;
+    logger.error({ handoff: handoffId, attempt }, 'the sender took the case over by force: two may own it');
   }
 
   /**

@@ -32,7 +32,8 @@ import type { PeerClient } from './port.js';
  *   a verified receipt   -> release: owner and epoch move here too
  *   a stored rejection   -> closed; the case stays
  *   a tombstone          -> closed; the case stays, and a late arrival is refused there
- * Silence, errors, time and `none` settle nothing. A withdrawal that is not answered leaves the offer in doubt.
+ * Silence, errors, time and `none` settle nothing. A withdrawal that is not answered leaves the offer in doubt, also after a person has taken
+ * the case over by force: its receiver is asked on, and told.
  */
 
 export interface CrossingOptions extends ConcludeOptions {
@@ -103,12 +104,14 @@ export async function withdrawAcross(
   options: CrossingOptions,
 ): Promise<HandOffResult> {
   const { root, handoffId, attempt } = offer.key;
+  const takeover = offer.state === 'in_doubt' ? await takeoverSince(offer, options) : undefined;
   try {
     const answer = await options.client.control(offer.toAgent, {
       verb: 'handoff.withdraw',
       root,
       handoff_id: handoffId,
       attempt,
+      ...(takeover === undefined ? {} : { takeover }),
     });
     if (answer.decision === undefined) throw new HoldfastError('peer_error');
     return await fromDecision(offer, answer.decision, expired, options);
@@ -123,6 +126,16 @@ export async function withdrawAcross(
     faultPoint('W2.after_doubt');
     return { state: 'open', offer: doubted, problem: error.code, reason: error.message };
   }
+}
+
+/** Where a person took the case over by force, its receiver is told: one that has accepted owns it as well. */
+async function takeoverSince(
+  { ref, epoch }: OfferRow,
+  { ledger }: CrossingOptions,
+): Promise<string | undefined> {
+  const row = await ledger.getCase(ref);
+  if (row === null || row.epoch === epoch) return undefined;
+  return (await ledger.listTransfers(ref)).find(({ oldEpoch }) => oldEpoch === epoch + 1)?.receipt;
 }
 
 function fromDecision(

@@ -101,6 +101,7 @@ export function createDecisions(options: DecisionsOptions) {
       principal: offer.principal,
       loggable: content.loggable,
       ...(decidedBy === undefined ? {} : { decidedBy }),
+      ...(standing.approval === undefined ? {} : { approval: standing.approval }),
       ...(standing.kind.mode === 'separate' ? { separate: broughtBy(envelope, standing, receipt) } : {}),
     });
     switch (result.outcome) {

@@ -26,11 +26,14 @@ export type {
   RejectPendingInput,
   ResolutionInput,
   ResolveEffectInput,
+  SettleDoubtInput,
   StatusPointer,
+  TakeCaseInput,
   WaivePeerInput,
 } from './model.js';
-export { createPeople } from './people.js';
+export { createPeople, type People } from './people.js';
 export type { ControlReceiver, OfferReceiver, PeerClient, PendingDecisions, Receiver } from './port.js';
+export { verifyTransfer } from './provenance.js';
 export { createReceiver } from './receiver.js';
 export { storedResult } from './result.js';
 export { type Revocation, type RevokedOffer, type RevokeInput, revokeEvidence } from './revocation.js';

@@ -5,7 +5,14 @@ import {
   type OfferView,
   type VerifiedEvidence,
 } from '../contract/index.js';
-import { type Clock, compareAmounts, HoldfastError, isHoldfastError, type Limits } from '../core/index.js';
+import {
+  type Clock,
+  compareAmounts,
+  HoldfastError,
+  isHoldfastError,
+  type Limits,
+  parsePerson,
+} from '../core/index.js';
 import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
 import {
   checkReference,
@@ -16,6 +23,7 @@ import {
 } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
 import {
+  type Approval,
   type Constraints,
   judgeOwnership,
   type KindDefinition,
@@ -25,7 +33,9 @@ import {
 } from '../ledger/index.js';
 import { mayPass } from '../trust/index.js';
 import type { Delivery } from './answers.js';
+import { approvalIn } from './approval.js';
 import { type CaseReader, readCase } from './case-reader.js';
+import { type ContradictionOptions, reportContradiction } from './contradiction.js';
 import type { ReceivedContract } from './model.js';
 import { type CaseStanding, type ProvenanceOptions, standingOf, verifyProvenance } from './provenance.js';
 import { type Passed, runCheck } from './verdict.js';
@@ -36,8 +46,8 @@ export interface OfferInHand extends Delivery {
   readonly canonical: string;
 }
 
-export interface JudgeOptions extends ProvenanceOptions {
-  readonly ledger: Pick<LedgerStore, 'listAwaited' | 'getIncarnation'>;
+export interface JudgeOptions extends ProvenanceOptions, ContradictionOptions {
+  readonly ledger: Pick<LedgerStore, 'listAwaited' | 'getIncarnation'> & ContradictionOptions['ledger'];
   readonly evidence: { readonly store: EvidenceStore; readonly downloader: EvidenceDownloader };
   readonly limits: Limits;
   readonly clock: Clock;
@@ -57,6 +67,8 @@ export interface Standing extends Permitted {
   readonly case: CaseStanding;
   /** What the envelope proves of changes of owner elsewhere; empty in a shared kind. */
   readonly provenance: readonly Transfer[];
+  /** Of the person who owns it, as far as their agent carries one. */
+  readonly approval?: Approval;
 }
 
 /**
@@ -100,7 +112,7 @@ export function judgePermission(
 /**
  * Owner, epoch, chain and time, as the ledger holds them and as the envelope proves that they have changed since. Only to verify a receipt
  * of another agent can this need the network, for its keys.
- * @throws the rejection's code; peer_unreachable
+ * @throws the rejection's code; peer_unreachable; case_quarantined where what is refused proves that two may own the case
  */
 export async function judgeStanding(
   offer: OfferInHand,
@@ -114,12 +126,20 @@ export async function judgeStanding(
   const provenance = isSeparate ? await verifyProvenance(envelope, ref, options) : [];
   const row = standingOf(found.case, kind, envelope, ref, provenance);
   const refusal = judgeOwnership(row, envelope.epoch, principal.agent);
-  if (refusal) throw new HoldfastError(refusal.code, refusal.message, { data: refusal.data });
+  if (refusal) {
+    if (isSeparate) await reportContradiction(offer, provenance, options);
+    throw new HoldfastError(refusal.code, refusal.message, { data: refusal.data });
+  }
+  const approval = await approvalIn(offer, options);
+  if (approval?.person !== (row !== null && parsePerson(row.owner) !== null ? row.owner : undefined)) {
+    const message = 'What a person owns is handed over with their approval, and nothing else is.';
+    throw new HoldfastError('not_owner', message);
+  }
   if (!row || row.kind !== envelope.kind)
     throw new HoldfastError('kind_unknown', 'The case is of another kind.');
   judgeChain(envelope, row);
   if (options.clock.now() > new Date(envelope.accept_by)) throw new HoldfastError('offer_expired');
-  return { ...permitted, case: row, provenance };
+  return { ...permitted, case: row, provenance, ...(approval === undefined ? {} : { approval }) };
 }
 
 /** @throws chain_limit where the case has gone far enough, as the envelope itself says */

@@ -24,6 +24,8 @@ export interface HandOffInput {
   readonly waiting?: 'blocking' | 'queued';
   /** `name/version` */
   readonly contract: string;
+  /** The id of the person who owns the case and hands it over through this agent; absent where the agent itself owns it. */
+  readonly person?: string;
   /** Artifacts in this node's evidence store, none where absent; the latest version where none is named. None under a thin contract. */
   readonly evidence?: readonly { readonly artifactId: string; readonly version?: number }[];
   /** Until when the receiver may accept, milliseconds from now; default: the kind's limit. */
@@ -75,6 +77,15 @@ export interface CaseByPerson {
   readonly reason: string;
 }
 
+/** A person takes a case. */
+export interface TakeCaseInput extends CaseByPerson {
+  /**
+   * Even though its open offer is in doubt, which only a kind of mode `separate` knows: its receiver may own the case, too. The case goes on
+   * at epoch + 2.
+   */
+  readonly force?: boolean;
+}
+
 /** The person who owns a case passes it to another. */
 export interface ReassignInput extends CaseByPerson {
   /** The id of the person who is to own it. */
@@ -104,7 +115,7 @@ export interface RecoverCaseInput extends ResolutionInput {
   readonly seenEpoch?: number;
   /** What it was, where the ledger has lost the case itself. */
   readonly kind?: string;
-  /** In a `separate` kind: the URL of the agent that owns it, as was found in the other ledgers. */
+  /** In a `separate` kind: the URL of the agent that owns it, or `person:ID@URL`, as was found in the other ledgers. */
   readonly owner?: string;
 }
 
@@ -147,6 +158,12 @@ export interface RejectPendingInput extends AcceptPendingInput {
   readonly reason: string;
   /** What the sender could do instead, such as another agent to ask. */
   readonly hint?: string;
+}
+
+/** A person has found out that the receiver of an offer, from which a case was taken by force, does not own it and never will. */
+export interface SettleDoubtInput extends ResolutionInput {
+  /** The offer that is in doubt. */
+  readonly key: AcceptanceKey;
 }
 
 /** What a receiver is asked about: one attempt, or all attempts of this agent on a case. */

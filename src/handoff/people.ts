@@ -17,8 +17,10 @@ import type {
   ChangeOwnerCommand,
   EffectRow,
   LedgerStore,
+  OfferRow,
   Resolution,
 } from '../ledger/index.js';
+import { type AcrossOptions, changeAcross } from './across.js';
 import { rejectionPart } from './answers.js';
 import { checkArguments } from './arguments.js';
 import type {
@@ -28,6 +30,8 @@ import type {
   RecoverCaseInput,
   ResolutionInput,
   ResolveEffectInput,
+  SettleDoubtInput,
+  TakeCaseInput,
   WaivePeerInput,
 } from './model.js';
 
@@ -35,8 +39,8 @@ import type {
 export interface People {
   /** The owner that a person of this node is; this agent where none is named. @throws usage */
   writerOf(person: string | undefined): string;
-  /** @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data */
-  take(input: CaseByPerson): Promise<CaseRow>;
+  /** @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data; withdraw_needed, offer_decided */
+  take(input: TakeCaseInput): Promise<CaseRow>;
   /** @throws as `take` */
   reassign(input: ReassignInput): Promise<CaseRow>;
   /** @throws as `take` */
@@ -49,12 +53,20 @@ export interface People {
   waive(input: WaivePeerInput): Promise<AwaitedPeer>;
   /** @throws effect_unknown, effect_settled, effect_in_flight, not_owner, epoch_stale, personal_data */
   resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
+  /** @throws offer_unknown, not_owner, usage, personal_data */
+  settleDoubt(input: SettleDoubtInput): Promise<OfferRow>;
+}
+
+export interface PeopleOptions extends AcrossOptions {
+  readonly ledger: LedgerStore;
 }
 
 /** How often the case is looked at anew, since an offer was made or closed meanwhile. */
 const LOOKS = 5;
 
-export function createPeople({ self, ledger }: { self: string; ledger: LedgerStore }): People {
+export function createPeople(options: PeopleOptions): People {
+  const { ledger } = options;
+  const self = options.identity.url;
   const owner = (person: string) => personOwner(person, self);
 
   /** The offer that is open now is voided with the change; where another one is by then, that one. */
@@ -71,8 +83,11 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
     }
   }
 
-  async function change(command: Omit<ChangeOwnerCommand, 'voids'>): Promise<CaseRow> {
+  async function change(command: Omit<ChangeOwnerCommand, 'voids' | 'proof'>): Promise<CaseRow> {
     checkReason(command.reason);
+    const row = await ledger.getCase(command.ref);
+    const kind = row && (await ledger.getKind(command.ref.tenant, row.kind));
+    if (row !== null && kind?.mode === 'separate') return changeAcross(row, command, options);
     return voiding(command.ref, (voids) => ledger.changeOwner({ ...command, voids }));
   }
 
@@ -111,9 +126,9 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
     writerOf: (person) => (person === undefined ? self : owner(person)),
     take: async (input) => {
       checkArguments('takeCase', input);
-      const { ref, epoch, person, reason } = input;
+      const { ref, epoch, person, reason, force = false } = input;
       const to = owner(person);
-      return change({ ref, epoch, change: 'takeover', actor: to, to, reason });
+      return change({ ref, epoch, change: 'takeover', actor: to, to, reason, force });
     },
     reassign: async (input) => {
       checkArguments('reassignCase', input);
@@ -143,7 +158,7 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
     recover: async (input) => {
       checkArguments('recoverCase', input);
       const { ref, seenEpoch, kind } = input;
-      const owned = input.owner === undefined ? {} : { owner: normalizeAgentUrl(input.owner) };
+      const owned = input.owner === undefined ? {} : { owner: ownerOf(input.owner) };
       const resolution = resolutionOf(input);
       const quarantines = await ledger.listQuarantined(ref.tenant);
       const quarantine = quarantines.find((one) => isSameCase(one.ref, ref));
@@ -180,7 +195,18 @@ export function createPeople({ self, ledger }: { self: string; ledger: LedgerSto
         resolution,
       });
     },
+    settleDoubt: async (input) => {
+      checkArguments('settleDoubt', input);
+      const { key, ref } = input;
+      return ledger.settleDoubt({ key, resolution: resolutionOf(input), answer: tombstone(key, ref) });
+    },
   };
+}
+
+/** An agent, or a person of one. @throws usage */
+function ownerOf(named: string): string {
+  const person = parsePerson(named);
+  return person === null ? normalizeAgentUrl(named) : personOwner(person.id, normalizeAgentUrl(person.node));
 }
 
 function tombstone(key: AcceptanceKey, ref: CaseRef): string {

@@ -1,7 +1,15 @@
-import { type CaseRef, HoldfastError, handoffIdOf } from '../core/index.js';
+import { actsFor, type CaseRef, HoldfastError, handoffIdOf, parsePerson } from '../core/index.js';
 import type { HandoffEnvelope } from '../envelope/index.js';
-import { type CaseRow, chainTo, type KindDefinition, type Transfer } from '../ledger/index.js';
 import {
+  beginsAt,
+  type CaseRow,
+  chainTo,
+  isInside,
+  type KindDefinition,
+  type Transfer,
+} from '../ledger/index.js';
+import {
+  isApproval,
   issuerOf,
   type NodeIdentity,
   type Peer,
@@ -30,49 +38,64 @@ export interface ProvenanceOptions {
 export async function verifyProvenance(
   envelope: HandoffEnvelope,
   ref: CaseRef,
-  { identity, peers, keys }: ProvenanceOptions,
+  options: ProvenanceOptions,
 ): Promise<Transfer[]> {
-  const ownKeys: PeerKeySource = { keysOf: async () => identity.jwks().keys };
   const transfers: Transfer[] = [];
   for (const [at, receipt] of envelope.provenance.entries()) {
-    const path = `provenance.${at}`;
-    const issuer = issuerOf(receipt) ?? '';
-    const isOwn = issuer === identity.url;
-    const peer = isOwn ? selfAsPeer(identity) : peers.find(issuer);
-    if (peer === null) {
-      throw new HoldfastError('provenance_unknown', undefined, {
-        fields: [{ path, problem: 'is of no agent that is configured here' }],
-      });
-    }
-    const { claims, key } = await verifyReceipt(receipt, peer, isOwn ? ownKeys : keys).catch(
-      (error: unknown) => {
-        throw isReceiptInvalid(error)
-          ? invalid(path, 'does not verify with the key of its issuer', error)
-          : error;
-      },
-    );
-    const isStep =
-      claims.iss === peer.url &&
-      claims.to_agent === peer.url &&
-      claims.root === ref.root &&
-      claims.case_id === ref.caseId &&
-      claims.from_agent !== claims.to_agent &&
-      claims.new_epoch === claims.old_epoch + 1 &&
-      claims.handoff_id === handoffIdOf(ref.caseId, claims.old_epoch);
-    if (!isStep) throw invalid(path, 'is no change of owner of this case');
-    const { from_agent: sender, handoff_id: handoffId, attempt } = claims;
-    transfers.push({
-      key: { tenant: ref.tenant, root: ref.root, sender, handoffId, attempt },
-      ref,
-      toAgent: claims.to_agent,
-      oldEpoch: claims.old_epoch,
-      newEpoch: claims.new_epoch,
-      digest: claims.digest,
-      receipt,
-      receiptKey: JSON.stringify(key),
-    });
+    if (!isApproval(receipt)) transfers.push(await verifyTransfer(receipt, ref, options, `provenance.${at}`));
   }
   return transfers;
+}
+
+/**
+ * One change of owner of this case, as its receipt proves it.
+ * @throws provenance_unknown, provenance_invalid, both naming `path`; peer_unreachable
+ */
+export async function verifyTransfer(
+  receipt: string,
+  ref: CaseRef,
+  { identity, peers, keys }: ProvenanceOptions,
+  path: string,
+): Promise<Transfer> {
+  const issuer = issuerOf(receipt) ?? '';
+  const isOwn = issuer === identity.url;
+  const peer = isOwn ? selfAsPeer(identity) : peers.find(issuer);
+  if (peer === null) {
+    throw new HoldfastError('provenance_unknown', undefined, {
+      fields: [{ path, problem: 'is of no agent that is configured here' }],
+    });
+  }
+  const ownKeys: PeerKeySource = { keysOf: async () => identity.jwks().keys };
+  const { claims, key } = await verifyReceipt(receipt, peer, isOwn ? ownKeys : keys).catch(
+    (error: unknown) => {
+      throw isReceiptInvalid(error)
+        ? invalid(path, 'does not verify with the key of its issuer', error)
+        : error;
+    },
+  );
+  const { from_agent: sender, to_agent: toAgent, handoff_id: handoffId, attempt } = claims;
+  // A person counts only within the node that signs for them.
+  const isBetween = actsFor(sender) === peer.url || (parsePerson(sender) ?? parsePerson(toAgent)) === null;
+  const isStep =
+    claims.iss === peer.url &&
+    actsFor(toAgent) === peer.url &&
+    isBetween &&
+    claims.root === ref.root &&
+    claims.case_id === ref.caseId &&
+    sender !== toAgent &&
+    claims.new_epoch === claims.old_epoch + 1 &&
+    handoffId === handoffIdOf(ref.caseId, claims.old_epoch);
+  if (!isStep) throw invalid(path, 'is no change of owner of this case');
+  return {
+    key: { tenant: ref.tenant, root: ref.root, sender, handoffId, attempt },
+    ref,
+    toAgent,
+    oldEpoch: claims.old_epoch,
+    newEpoch: claims.new_epoch,
+    digest: claims.digest,
+    receipt,
+    receiptKey: JSON.stringify(key),
+  };
 }
 
 /** A sender need not know what this agent has kept of its own receipts. */
@@ -102,9 +125,14 @@ export function standingOf(
   if (kind.mode === 'shared') return row;
   if (row === null) return firstContact(kind, envelope, ref, transfers);
   let standing: CaseStanding = row;
-  for (const { key, toAgent, oldEpoch, newEpoch } of transfers) {
+  for (const transfer of transfers) {
+    const { key, toAgent, newEpoch } = transfer;
     if (newEpoch <= standing.epoch) continue;
-    if (key.sender !== standing.owner || oldEpoch !== standing.epoch) break;
+    if (!beginsAt(standing.owner, standing.epoch, transfer)) break;
+    if (isInside(transfer)) {
+      standing = { ...standing, owner: toAgent, epoch: newEpoch };
+      continue;
+    }
     const { hops, tasksLeft } = standing;
     standing = {
       ...standing,
@@ -123,14 +151,15 @@ function firstContact(
   ref: CaseRef,
   transfers: readonly Transfer[],
 ): CaseStanding | null {
-  const hops = chainTo(transfers, ref, owner, epoch).map(({ key }) => key.sender);
+  const chain = chainTo(transfers, ref, owner, epoch);
+  const hops = chain.filter((transfer) => !isInside(transfer)).map(({ key }) => key.sender);
   if (owner !== root && !hops.includes(root)) return null;
   // It would know a case that it opened or has owned.
   if (self === root || hops.includes(self)) return null;
   return {
     kind,
     status: 'open',
-    owner,
+    owner: chain.at(-1)?.toAgent ?? owner,
     epoch,
     hops,
     tasksLeft: limits.maxTasks - hops.length,
@@ -138,8 +167,18 @@ function firstContact(
   };
 }
 
-/** Of what a ledger knows, the receipts that an addressee can lack: what it accepted itself it knows, and all that came before. */
-export function provenanceFor(addressee: string, transfers: readonly Transfer[]): string[] {
-  const last = transfers.findLastIndex(({ toAgent }) => toAgent === addressee);
-  return transfers.slice(last + 1).map(({ receipt }) => receipt);
+/**
+ * Of what a ledger knows, the receipts that an addressee can lack: what it accepted itself it knows, and all that came before. Of what passed
+ * between an agent and its persons the last says it all, and of what did so at the root before the first handover nothing is asked.
+ */
+export function provenanceFor(addressee: string, root: string, transfers: readonly Transfer[]): string[] {
+  const last = transfers.findLastIndex((transfer) => !isInside(transfer) && transfer.toAgent === addressee);
+  const first = transfers.findIndex((transfer) => !isInside(transfer));
+  const needed = transfers.slice(last + 1).filter((transfer, at, rest) => {
+    const next = rest[at + 1];
+    if (!isInside(transfer) || next === undefined) return true;
+    const isBefore = last + 1 + at < first && actsFor(transfer.toAgent) === root;
+    return !isInside(next) && !isBefore;
+  });
+  return needed.map(({ receipt }) => receipt);
 }

@@ -9,6 +9,7 @@ import {
   type Limits,
   type Logger,
   personOwner,
+  sha256Hex,
   toUtc,
 } from '../core/index.js';
 import {
@@ -29,8 +30,9 @@ import {
   signEvidenceUrl,
 } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { CaseRow, KindDefinition, LedgerStore, OfferRow, PlanStep } from '../ledger/index.js';
+import type { Approval, CaseRow, KindDefinition, LedgerStore, OfferRow, PlanStep } from '../ledger/index.js';
 import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
+import { signApproval } from './approval.js';
 import { addresseesOf, createCandidates, keyOf, type NextOffer } from './candidates.js';
 import { type CaseReader, readCase } from './case-reader.js';
 import { answerQuestion } from './clarify.js';
@@ -111,7 +113,10 @@ export function createSender(options: SenderOptions): Sender {
     for (const other of others) checkPermitted(other.peer, contract);
     const { escalateTo = null } = input;
     if (escalateTo !== null) personOwner(escalateTo, self);
-    const row = await ownedCase(input.ref);
+    const isPlanned = others.length > 0 || escalateTo !== null;
+    const person = input.person === undefined ? undefined : personOwner(input.person, self);
+    if (person !== undefined) checkByPerson(contract, isPlanned);
+    const row = await ownedCase(input.ref, person ?? self);
     const kind = await kindFor(row, contract);
     const caseFile = contentOf(input, { row, kind, contract, reader: options.reader(row.kind) });
     await checkPeer(peer, contract, options);
@@ -119,10 +124,10 @@ export function createSender(options: SenderOptions): Sender {
 
     const acceptWithinMs = input.acceptWithinMs ?? kind.limits.acceptWithinMs;
     const traceparent = input.traceparent ?? newTraceparent();
-    const isPlanned = others.length > 0 || escalateTo !== null;
     const offer = await intend({
       ...{ row, kind, peer, contract, acceptWithinMs, claims: true },
       evidence: input.evidence ?? [],
+      ...(person === undefined ? {} : { person }),
       build: (parts) =>
         caseFile === null
           ? buildThin({ ...parts, traceparent }, row, kind)
@@ -151,7 +156,7 @@ export function createSender(options: SenderOptions): Sender {
   /** The content is that of the attempt before, which holds nothing but what may leave. */
   async function offerNext({ plan, before, to, step, claims }: NextOffer): Promise<OfferRow> {
     const { peer, contract } = configured(to, before.contract);
-    const row = await ownedCase(plan.ref);
+    const row = await ownedCase(plan.ref, self);
     const kind = await kindFor(row, contract);
     await checkPeer(peer, contract, options);
     const { envelope } = readOffer(JSON.parse(before.message), options.envelopes, options.limits);
@@ -195,7 +200,7 @@ export function createSender(options: SenderOptions): Sender {
     const key = { tenant: row.ref.tenant, root: row.ref.root, sender: self, handoffId };
     const attempt = (await ledger.lastAttempt(key)) + 1;
     const effects = await ledger.listEffects(row.ref);
-    const built = await input.build({
+    const parts: EnvelopeParts = {
       contract,
       root: row.ref.root,
       incarnation: (await ledger.getIncarnation(self))?.incarnation ?? (await ledger.incarnation()),
@@ -214,14 +219,17 @@ export function createSender(options: SenderOptions): Sender {
         ...(amount ? { amount } : {}),
       })),
       provenance:
-        kind.mode === 'separate' ? provenanceFor(peer.url, await ledger.listTransfers(row.ref)) : [],
+        kind.mode === 'separate'
+          ? provenanceFor(peer.url, row.ref.root, await ledger.listTransfers(row.ref))
+          : [],
       maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
-    });
+    };
+    const { built, approval } = await approved(input, parts);
     const holder = input.claims ? await options.delivery.prepare() : undefined;
     faultPoint('S2.before_commit');
     const offer = await ledger.intendOffer({
       ref: row.ref,
-      writer: self,
+      writer: input.person ?? self,
       epoch: row.epoch,
       attempt,
       toAgent: peer.url,
@@ -233,6 +241,7 @@ export function createSender(options: SenderOptions): Sender {
       effects,
       withheld: built.withheld,
       loggable: built.loggable,
+      ...(approval === undefined ? {} : { approval }),
       ...(input.step === undefined ? {} : { plan: input.step(attempt) }),
       ...(holder === undefined ? {} : { holder }),
     });
@@ -252,12 +261,25 @@ export function createSender(options: SenderOptions): Sender {
     return { ...built, withheld: [], loggable };
   }
 
-  async function ownedCase(ref: CaseRef): Promise<CaseRow> {
+  /** What a person approves is the envelope as it is without their approval. */
+  async function approved(
+    { person, build }: AttemptInput,
+    parts: EnvelopeParts,
+  ): Promise<{ readonly built: BuiltEnvelope; readonly approval?: Approval }> {
+    const built = await build(parts);
+    if (person === undefined) return { built };
+    const signed = await signApproval(person, built, identity, clock.now());
+    const provenance = [...parts.provenance, signed];
+    const approval: Approval = { person, digest: sha256Hex(signed) };
+    return { built: await build({ ...parts, provenance }), approval };
+  }
+
+  async function ownedCase(ref: CaseRef, writer: string): Promise<CaseRow> {
     const row = await ledger.getCase(ref);
     if (!row) throw new HoldfastError('case_unknown', `There is no case ${ref.caseId} in this ledger.`);
     if (row.status === 'closed') throw new HoldfastError('case_closed');
-    if (row.owner !== self) {
-      throw new HoldfastError('not_owner', `The case is owned by ${row.owner}, not by this agent.`, {
+    if (row.owner !== writer) {
+      throw new HoldfastError('not_owner', `The case is owned by ${row.owner}, not by ${writer}.`, {
         data: { owner: row.owner, current: row.epoch },
       });
     }
@@ -340,10 +362,27 @@ interface AttemptInput extends Configured {
   readonly kind: KindDefinition;
   readonly evidence: NonNullable<HandOffInput['evidence']>;
   readonly acceptWithinMs: number;
+  /** The owner, where it is a person of this node. */
+  readonly person?: string;
   readonly step?: (attempt: number) => PlanStep;
   /** Whether this process delivers it. */
   readonly claims: boolean;
   build(parts: EnvelopeParts): Promise<BuiltEnvelope>;
+}
+
+/** A person approves of one envelope to one agent, and the envelope carries it. @throws usage */
+function checkByPerson({ thin, id }: Contract, isPlanned: boolean): void {
+  if (isPlanned) {
+    throw new HoldfastError(
+      'usage',
+      'What a person owns is offered to one agent at a time, and nobody else gets it: they approve of each offer.',
+    );
+  }
+  if (thin !== true) return;
+  throw new HoldfastError(
+    'usage',
+    `${id} is thin, and carries no approval of a person: give the case back to the agent first.`,
+  );
 }
 
 /** A plan at its first candidate. */

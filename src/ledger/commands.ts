@@ -45,6 +45,8 @@ export interface IntendOfferCommand extends OwnerWrite {
   readonly plan?: PlanStep;
   /** The process that is to send it has claimed it from the start, if it has a lease. */
   readonly holder?: string;
+  /** Where a person owns the case; `writer` is that person then, and the sender their agent. */
+  readonly approval?: Approval;
 }
 
 /** The task that carries a decision; written in the decision's transaction. */
@@ -98,6 +100,8 @@ export interface AcceptCommand {
   readonly decidedBy?: string;
   /** Required in a `separate` kind; without meaning in a `shared` one. */
   readonly separate?: SeparateAcceptance;
+  /** Of the person who owned the case; the sender is their agent then. */
+  readonly approval?: Approval;
 }
 
 export interface RejectCommand {
@@ -173,6 +177,8 @@ export interface WithdrawCommand {
   /** The rejection part (code `withdrawn`) that the withdrawal and any late arrival are answered with. */
   readonly answer: string;
   readonly principal: Principal;
+  /** `separate` only: the sender's node says that one of its own has owned the case since, which was taken over though this was in doubt. */
+  readonly takeover?: Transfer;
 }
 
 export interface StartEffectCommand extends OwnerWrite {
@@ -219,6 +225,36 @@ export interface ChangeOwnerCommand {
   readonly reason: string;
   /** The open offer that is voided with it, and the rejection part (code `withdrawn`) that its late arrival is answered with. */
   readonly voids: { readonly key: AcceptanceKey; readonly answer: string } | null;
+  /** Required in a `separate` kind, where nothing is voided; without meaning in a `shared` one. */
+  readonly proof?: ChangeProof;
+  /** A takeover though the case's open offer is in doubt: the epoch that its receiver may have begun is left out. */
+  readonly force?: boolean;
+}
+
+/** The word of the node of both owners for a change between them, as other ledgers will be shown it. */
+export interface ChangeProof {
+  /** The owner before. */
+  readonly from: string;
+  /** SHA-256 (hex) of what was approved. */
+  readonly digest: string;
+  /** The receipt (compact JWS), and the public key (JWK as JSON) that verifies it. */
+  readonly receipt: string;
+  readonly receiptKey: string;
+}
+
+/** A person ends the doubt that is left of a forced takeover: they have found out that the receiver does not own the case, and never will. */
+export interface SettleDoubtCommand {
+  readonly key: AcceptanceKey;
+  readonly resolution: Resolution;
+  /** The rejection part (code `withdrawn`) that stands for the offer's decision. */
+  readonly answer: string;
+}
+
+/** The person who owns a case lets their agent offer it: who they are, and the digest of what they approved. */
+export interface Approval {
+  readonly person: string;
+  /** SHA-256 (hex) of the signed approval. */
+  readonly digest: string;
 }
 
 /** A person lets a quarantined case go on from what the ledger holds of it. */

@@ -25,5 +25,5 @@ export type {
   StoredOffer,
   WorkClaim,
 } from './rules/ruling.js';
-export { chainTo } from './rules/transfers.js';
+export { beginsAt, chainTo, isInside } from './rules/transfers.js';
 export type * from './watch.js';

@@ -2,18 +2,21 @@ import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 import type { CandidatePlan } from './candidates.js';
 
 /**
- * One change of owner of a case of a `separate` kind, proved by the receipt that the new owner signed. A ledger takes it as true: whoever
- * hands it in has verified the receipt with a key of `toAgent`, and read every other field out of it.
+ * One change of owner of a case of a `separate` kind, proved by the receipt that the new owner's node signed. A ledger takes it as true:
+ * whoever hands it in has verified the receipt with a key of that node, and read every other field out of it.
+ *
+ * Between two agents it is an acceptance. Where both owners are of one node, an agent and its persons, it is that node's own word; to
+ * everybody else they are one party, so that such a one may begin above the epoch that a ledger knows.
  */
 export interface Transfer {
-  /** The attempt that was accepted; `key.sender` is the owner before. */
+  /** The attempt that was accepted, of which `key.sender` is the agent that owned the case; inside one node, the owner before. */
   readonly key: AcceptanceKey;
   readonly ref: CaseRef;
   /** The owner after. */
   readonly toAgent: string;
   readonly oldEpoch: number;
   readonly newEpoch: number;
-  /** SHA-256 (hex) of the canonical envelope. */
+  /** SHA-256 (hex) of the canonical envelope; inside one node, of what was approved. */
   readonly digest: string;
   /** The receipt (compact JWS). */
   readonly receipt: string;
@@ -265,7 +268,16 @@ export type CaseAttention = { readonly ref: CaseRef; readonly since: string } & 
         readonly owner: string;
       };
     }
+  /** `offer_in_doubt`: its receiver may own the case. `risk_double_owner`: and a person has taken the case over all the same. */
+  | { readonly what: 'offer_in_doubt' | 'risk_double_owner'; readonly data: DoubtfulOffer }
 );
+
+/** What of an offer in doubt a person has to know. */
+export interface DoubtfulOffer extends Pick<OfferRow, 'toAgent' | 'contract' | 'acceptBy' | 'epoch'> {
+  readonly sender: string;
+  readonly handoffId: string;
+  readonly attempt: number;
+}
 
 /** One thing that happened to a case, before it is chained. `data` holds ids, digests, codes and what contracts declare loggable. */
 export interface AuditFact {

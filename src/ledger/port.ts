@@ -23,6 +23,7 @@ import type {
   RecordRevocationCommand,
   RecoverCaseCommand,
   RejectCommand,
+  SettleDoubtCommand,
   SettleEffectCommand,
   SettleWorkCommand,
   StartEffectCommand,
@@ -152,6 +153,8 @@ export interface LedgerStore extends PendingStore {
   /**
    * Another owner at epoch + 1, at the epoch presented: open offer voided, open work items superseded, constraints, hops and limits as they
    * are, all in one transaction. A takeover is open to the node that acts for the owner and to the case's root; the others to the owner.
+   * In a `separate` kind it is inside one node, by its proof, which is kept as a transfer, and nothing is voided: an offer that is open at this
+   * epoch has to be closed first (`withdraw_needed`). With `force` one that is in doubt stays so, and the owner moves to epoch + 2.
    * @throws effect_in_flight, case_closed, not_owner; offer_open, unaudited, where another offer is open than the one named: look again
    */
   changeOwner(command: ChangeOwnerCommand): Promise<CaseRow>;
@@ -209,6 +212,11 @@ export interface LedgerStore extends PendingStore {
    * @throws offer_unknown; offer_decided where it is closed otherwise; duplicate_conflict where other bytes were rejected
    */
   closeOffer(command: CloseOfferCommand): Promise<OfferRow>;
+  /**
+   * `separate` only: an offer that is in doubt since before a takeover by force is closed `withdrawn` by a person of the owner's node, who
+   * says how they found out. @throws offer_unknown, not_owner; usage where no such takeover was
+   */
+  settleDoubt(command: SettleDoubtCommand): Promise<OfferRow>;
   /** Every proved change of owner that this ledger has applied or made by an acceptance, by epoch: the `provenance` of the next envelope. Empty in a `shared` kind. */
   listTransfers(ref: CaseRef): Promise<Transfer[]>;
 
@@ -252,7 +260,8 @@ export interface LedgerStore extends PendingStore {
   reject(command: RejectCommand): Promise<DecideResult>;
   /**
    * Stores a tombstone under the key, so that whatever bytes arrive later are answered with it; nothing else need be known.
-   * A decision that stands already is returned instead, and nothing changes.
+   * A decision that stands already is returned instead, and nothing changes; but where that is an acceptance, and `takeover` says that the
+   * sender has owned the case since, the case is quarantined: two may own it.
    */
   withdraw(command: WithdrawCommand): Promise<Exclude<DecideResult, { outcome: 'conflict' }>>;
   /** Audits one more delivery of a decided offer, or a conflicting one. */

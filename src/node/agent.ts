@@ -5,11 +5,11 @@ import {
   type Announcer,
   type CaseReader,
   checkArguments,
-  createPeople,
   type EffectInput,
   type HandOffInput,
   type HandoffHandler,
   type PendingDecisions,
+  type People,
   type QueryInput,
   type QueryResult,
   revokeEvidence,
@@ -44,6 +44,7 @@ export interface AgentParts {
   readonly contracts: ContractBook;
   readonly readers: CaseReaders;
   readonly sender: Sender;
+  readonly people: People;
   readonly service: Service;
   readonly receiver: PendingDecisions;
   readonly announcer: Announcer;
@@ -61,10 +62,9 @@ const RETRIED = 500;
 
 /** The agent as its user sees it: each method is one use case, written as this agent or a person of its node, and never as another. */
 export function createAgent(parts: AgentParts): Holdfast {
-  const { config, identity, ledger, evidence, contracts, sender, service, receiver, watches } = parts;
+  const { config, identity, ledger, evidence, contracts, sender, people, service, receiver, watches } = parts;
   const self = identity.url;
   const tenant = config.tenant;
-  const people = createPeople({ self, ledger });
   const asAgent = <T extends CaseWrite>(write: T) => ({ ...write, writer: self });
   const asOwner = <T extends CaseWriteBy>({ person, ...write }: T) => ({
     ...write,
@@ -177,6 +177,7 @@ export function createAgent(parts: AgentParts): Holdfast {
     recoverCase: (input) => people.recover(input),
     waivePeer: (input) => people.waive(input),
     resolveEffect: (input) => people.resolveEffect(input),
+    settleDoubt: (input) => people.settleDoubt(input),
 
     quarantine: (row) => ledger.quarantine(row),
 

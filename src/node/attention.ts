@@ -21,10 +21,11 @@ export function attentionLog({ self, ledger, logger }: AttentionLogParts): (tena
   };
 }
 
-/** Agents that share a ledger each speak of the effects that they started. */
+/** Agents that share a ledger each speak of the effects that they started, and of their offers. */
 function concerns(item: AttentionItem, self: string): boolean {
   if (item.what === 'peer_unanswered') return item.data.agent === self;
-  return item.what === 'case_quarantined' || item.data.owner === self;
+  if (item.what === 'case_quarantined') return true;
+  return ('sender' in item.data ? item.data.sender : item.data.owner) === self;
 }
 
 function nameOf({ what, ref, since, data }: AttentionItem): string {
@@ -63,5 +64,13 @@ function log(item: AttentionItem, logger: Logger): void {
         'no candidate is left for a case; a person has to act',
       );
       break;
+    case 'offer_in_doubt':
+    case 'risk_double_owner': {
+      const { handoffId: handoff, attempt, toAgent: peer } = item.data;
+      const doubt = 'an offer is in doubt: its receiver does not answer, and may own the case';
+      const risk = 'a case was taken over by force while its offer was in doubt; two may own it';
+      logger.warn({ ...fields, handoff, attempt, peer }, item.what === 'offer_in_doubt' ? doubt : risk);
+      break;
+    }
   }
 }

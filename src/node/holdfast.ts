@@ -19,7 +19,9 @@ import type {
   ResolveEffectInput,
   Revocation,
   RevokeInput,
+  SettleDoubtInput,
   StatusPointer,
+  TakeCaseInput,
   WaivePeerInput,
 } from '../handoff/index.js';
 import type {
@@ -29,6 +31,7 @@ import type {
   EffectRow,
   LedgerStore,
   NoteRow,
+  OfferRow,
   PendingOffer,
   Quarantine,
   WorkItem,
@@ -129,10 +132,13 @@ export interface Holdfast {
   note(write: CaseWriteBy & { readonly text: string }): Promise<NoteRow>;
   /**
    * A person of this node takes a case over at epoch + 1: from this agent, from another person of the node, or, where this agent opened
-   * it, from whoever owns it. An open offer is voided and open work superseded in the same transaction.
-   * @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data, usage
+   * it, from whoever owns it. An open offer is voided and open work superseded in the same transaction. In a kind of mode `separate` only
+   * from this agent and its persons; an open offer is withdrawn first, and where its receiver does not answer, nothing happens unless
+   * `force` is set.
+   * @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data, usage; withdraw_needed where the offer is in doubt;
+   *   offer_decided where it was accepted
    */
-  takeCase(input: CaseByPerson): Promise<CaseRow>;
+  takeCase(input: TakeCaseInput): Promise<CaseRow>;
   /** The person who owns a case passes it to another of this node. @throws as `takeCase` */
   reassignCase(input: ReassignInput): Promise<CaseRow>;
   /** The person who owns a case gives it back to this agent. @throws as `takeCase` */
@@ -148,6 +154,11 @@ export interface Holdfast {
   waivePeer(input: WaivePeerInput): Promise<AwaitedPeer>;
   /** Settles an `unknown` effect as a person found it, as the owner of the case. @throws effect_unknown, effect_settled, effect_in_flight, not_owner, personal_data */
   resolveEffect(input: ResolveEffectInput): Promise<EffectRow>;
+  /**
+   * Ends the doubt that a takeover by force has left: the person says how they found out that the receiver does not own the case and never
+   * will. @throws offer_unknown, not_owner, usage, personal_data
+   */
+  settleDoubt(input: SettleDoubtInput): Promise<OfferRow>;
   /** Runs one side effect under the fence and the case's policy. */
   effect<T>(input: EffectInput<T>): Promise<EffectResult<T>>;
   /** Commits `started` for a call that is made elsewhere, and must be settled. */

@@ -15,6 +15,7 @@ import {
   createWorker,
   type HandoffHandler,
   queryPeer,
+  verifyTransfer,
 } from '../handoff/index.js';
 import { EVIDENCE_PATH } from '../protocol/index.js';
 import { openEvidenceFiles, redactUrl } from '../storage/index.js';
@@ -154,10 +155,11 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     limits,
     clock,
     logger,
-    escalate: (input) => createPeople({ self, ledger }).escalate(input),
+    escalate: (input) => people.escalate(input),
     contract: (id) => contracts.require(id),
     reader: (kind) => readers.get(kind) ?? null,
   });
+  const people = createPeople({ identity, ledger, clock, withdraw: sender.withdraw });
   const worker = createWorker({
     self,
     ledger,
@@ -211,6 +213,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   });
   const control = createControl({
     ...{ ledger, peers, receiver, logger, self, tenant: config.tenant },
+    readTransfer: (receipt, ref) => verifyTransfer(receipt, ref, { identity, peers, keys }, 'takeover'),
     onAnnounced: (peer) => void announcer.heard(peer),
   });
   const service = new Service({
@@ -280,6 +283,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     contracts,
     readers,
     sender,
+    people,
     service,
     receiver,
     announcer,

@@ -56,6 +56,8 @@ export interface WithdrawRequest {
   readonly root: string;
   readonly handoff_id: string;
   readonly attempt: number;
+  /** The receipt (compact JWS) of a takeover by force, where the sender had no answer before: who has accepted learns of it so. */
+  readonly takeover?: string;
 }
 
 /** One offer that its sender holds open. */
@@ -208,6 +210,17 @@ const VERBS: Readonly<Record<ControlRequest['verb'], readonly [Shape, ...Shape[]
   'ledger.announce': [ANNOUNCEMENT],
 };
 
+/** What a verb may carry besides. */
+const MORE: Readonly<Partial<Record<ControlRequest['verb'], Shape>>> = {
+  'handoff.withdraw': {
+    takeover: matching(
+      /^(?=[\s\S]{1,8000}$)[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/,
+      'must be a compact JWS',
+    ),
+  },
+  'ledger.announce': { cursor: isCursor },
+};
+
 /** Every way in which an object is not of a shape: a field too few, too many, or of another form. */
 function problemsOf(value: JsonObject, shape: Shape, optional: Shape = {}, at = ''): FieldError[] {
   const problems: FieldError[] = [];
@@ -256,8 +269,11 @@ export function parseControlRequest({ parts }: Pick<Message, 'parts'>): ControlR
   }
   const [first, second] = VERBS[verb as ControlRequest['verb']];
   const shape = second !== undefined && Object.hasOwn(document, 'case_id') ? second : first;
-  const optional = verb === 'ledger.announce' ? { cursor: isCursor } : {};
-  const problems = problemsOf(document, { verb: oneOf(verb), ...shape }, optional);
+  const problems = problemsOf(
+    document,
+    { verb: oneOf(verb), ...shape },
+    MORE[verb as ControlRequest['verb']],
+  );
   if (problems.length === 0 && verb === 'ledger.announce') problems.push(...heldProblems(document.open));
   if (problems.length > 0) throw invalid(problems);
   return document as unknown as ControlRequest;
@@ -323,10 +339,12 @@ function receiptProblems(document: JsonObject, { incarnation }: LedgerAnnounceme
 function answerProblems(document: JsonObject, request: ControlRequest): FieldError[] {
   if (request.verb === 'ledger.announce') return receiptProblems(document, request);
   const asked = Object.fromEntries(
-    Object.entries(request).map(([name, value]): [string, Check] => [
-      name,
-      (given) => (given === value ? null : 'is not what was asked about'),
-    ]),
+    Object.entries(request)
+      .filter(([name]) => name !== 'takeover')
+      .map(([name, value]): [string, Check] => [
+        name,
+        (given) => (given === value ? null : 'is not what was asked about'),
+      ]),
   );
   if ('case_id' in request) {
     const problems = problemsOf(document, { ...asked, decisions: isList, more: isFlag });

@@ -34,6 +34,8 @@ import {
   type WorkItem,
 } from '../ledger/index.js';
 
+import { doubtOf } from './doubts.js';
+
 export type { NotificationFilter } from '../ledger/index.js';
 
 export type CaseFilter = NonNullable<Parameters<LedgerStore['listCases']>[1]>;
@@ -199,6 +201,8 @@ export interface LedgerQueries
   exhaustedPlans(tenant: string, limit: number | undefined): CandidatePlan[];
   /** Peers that are waited for since then, or longer. */
   unansweredSince(before: string): AwaitedPeer[];
+  /** Offers `in_doubt`, of cases that are not quarantined. */
+  doubtfulOffers(tenant: string): OfferRow[];
 }
 
 export function readsOf(ledger: LedgerQueries): LedgerReads {
@@ -218,6 +222,9 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
         {
           effects: ledger.unknownEffects(tenant, limit),
           quarantines: ledger.quarantines(tenant),
+          doubts: ledger
+            .doubtfulOffers(tenant)
+            .map((offer) => doubtOf(offer, ledger.case(offer.ref), ledger.audit(offer.ref))),
           questions: ledger.openQuestions(tenant, limit),
           plans: ledger.exhaustedPlans(tenant, limit),
           unanswered: ledger.unansweredSince(patienceEnds(ledger.now)),
@@ -245,6 +252,7 @@ export function attentionOf(
   found: {
     readonly effects: readonly EffectRow[];
     readonly quarantines: readonly Quarantine[];
+    readonly doubts: readonly AttentionItem[];
     readonly questions: readonly SentTask[];
     readonly unanswered: readonly AwaitedPeer[];
     readonly plans: readonly CandidatePlan[];
@@ -254,6 +262,7 @@ export function attentionOf(
   return [
     ...found.effects.map(ofEffect),
     ...found.quarantines.map(ofQuarantine),
+    ...found.doubts,
     ...found.questions.flatMap(ofQuestion),
     ...found.plans.map(ofPlan),
     ...found.unanswered.map(ofAwaited),

@@ -33,6 +33,7 @@ export function createStore({ read, write, close }: Engine): LedgerStore {
     recordRevocation: (command) => write('recordRevocation', command),
     releaseOffer: (transfer) => write('releaseOffer', transfer),
     closeOffer: (command) => write('closeOffer', command),
+    settleDoubt: (command) => write('settleDoubt', command),
     listTransfers: (ref) => read('transfers', ref),
 
     getPlan: (ref) => read('plan', ref),

@@ -8,6 +8,7 @@ export const TOKEN_LIFETIME_SECONDS = 300;
 /** A token is replaced this long before it ends, so that none expires on its way. */
 const RENEW_BEFORE_SECONDS = 60;
 export const RECEIPT_TYPE = 'holdfast-receipt+jwt';
+export const APPROVAL_TYPE = 'holdfast-approval+jwt';
 
 /** A new Ed25519 key as a private JWK, to be kept in a file only its owner can read. */
 export async function generateNodeKey(): Promise<JWK> {

@@ -1,8 +1,8 @@
 export { createAuthenticator } from './authenticator.js';
-export { createNodeIdentity, generateNodeKey, type RetiredKey } from './identity.js';
+export { APPROVAL_TYPE, createNodeIdentity, generateNodeKey, type RetiredKey } from './identity.js';
 export { pinnedKeysOf } from './keys.js';
 export type { Authenticator, NodeIdentity, Peer, PeerDirectory, PeerKeySource } from './model.js';
 export { createPeerDirectory, mayPass } from './peers.js';
 export type { Principal } from './principal.js';
-export { issuerOf, verifyReceipt } from './receipts.js';
+export { isApproval, issuerOf, verifyApproval, verifyReceipt } from './receipts.js';
 export { verifyStatement } from './statements.js';

@@ -41,6 +41,7 @@ describe('holdfast demo triage --mode separate', () => {
   it.each([
     ['V1', '[R-064][R-103][R-105] keeps the case with triage'],
     ['V1b', '[R-064][R-082] judges the corrected attempt for itself'],
+    ['V1c', '[R-062][R-098] gives the case to a person instead, in the ledger of the sender'],
     ['V2', '[R-083][R-086] answers the same bytes with the same receipt'],
     ['V3', '[R-065][R-088][R-189][R-190] takes up its intent again, however often the sender dies'],
     ['V4', '[R-088][R-189][R-190] loses nothing when the receiver dies around its commit'],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { silentLogger } from '../../src/core/index.js';
+import { HoldfastError, silentLogger } from '../../src/core/index.js';
 import { createControl } from '../../src/handoff/index.js';
 import {
   type CaseAnswer,
@@ -21,7 +21,9 @@ const query = (attempt = 1): ControlRequest => ({
 const withdraw = (attempt = 1): ControlRequest =>
   ({ ...query(attempt), verb: 'handoff.withdraw' }) as ControlRequest;
 
-const ours = { self: BILLING, tenant: 'default' };
+/** None is brought here. */
+const readTransfer = () => Promise.reject(new HoldfastError('provenance_unknown'));
+const ours = { self: BILLING, tenant: 'default', readTransfer };
 
 describe('control messages on a shared ledger', () => {
   let world: World;

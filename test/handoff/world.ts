@@ -185,6 +185,7 @@ export async function createWorld(
     peers: peersOfBilling,
     receiver,
     logger: silentLogger,
+    readTransfer: () => Promise.reject(new HoldfastError('provenance_unknown')),
   });
   const principalOf = (agent: string): Principal => ({ agent, tenant: 'default', tokenId: `jti-${agent}` });
   const wire: World['wire'] = { onSend: null };

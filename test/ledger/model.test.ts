@@ -26,7 +26,14 @@ import {
   type TestClock,
   TRIAGE,
 } from '../storage/suite/fixtures.js';
-import { CAP, EFFECT_LIMIT_MS, FIRST_EPOCH, Oracle, type OracleOffer } from './oracle.js';
+import {
+  CAP,
+  EFFECT_LIMIT_MS,
+  FIRST_EPOCH,
+  Oracle,
+  type OracleDelivery,
+  type OracleOffer,
+} from './oracle.js';
 
 const AGENTS: readonly string[] = [TRIAGE, BILLING, LEGAL];
 /** Two at each node. */
@@ -139,8 +146,20 @@ const offset = fc.constantFrom(0, 0, 0, 0, 0, 0, -1, 1);
 const role = fc.constantFrom(0, 0, 0, 0, 0, 0, 1, 2);
 const effectKey = fc.constantFrom('r1', 'r2', 'r3');
 
-const writer = (oracle: Oracle, index: number): string =>
-  index === 0 ? oracle.owner : (AGENTS[(AGENTS.indexOf(oracle.owner) + index) % AGENTS.length] ?? TRIAGE);
+const writer = (oracle: Oracle, index: number): string => (index === 0 ? oracle.owner : agent(oracle, index));
+
+/** As index from the owner's. */
+const agent = (oracle: Oracle, index: number): string =>
+  AGENTS[(AGENTS.indexOf(Oracle.nodeOf(oracle.owner)) + index) % AGENTS.length] ?? TRIAGE;
+
+/** Who sends an offer, and for whom. */
+function senderOf(writer: string): { sender: string; person: string | null } {
+  const sender = Oracle.nodeOf(writer);
+  return { sender, person: sender === writer ? null : writer };
+}
+
+const approvedBy = (person: string | null) =>
+  person === null ? {} : { approval: { person, digest: 'a'.repeat(64) } };
 
 const write = (oracle: Oracle, index: number, epochOffset: number) => ({
   ref: ref(),
@@ -151,13 +170,15 @@ const write = (oracle: Oracle, index: number, epochOffset: number) => ({
 const offerCommand = fc.record({ role, offset, to: role, text }).map((given) =>
   command(`offer ${JSON.stringify(given)}`, (oracle, { ledger, clock }) => {
     const by = write(oracle, given.role, given.offset);
-    const to = writer(oracle, given.role + 1 + (given.to % 2));
-    const attempt = oracle.next(by.writer, by.epoch);
+    const to = agent(oracle, given.role + 1 + (given.to % 2));
+    const { sender, person } = senderOf(by.writer);
+    const attempt = oracle.next(sender, by.epoch);
     const actual = ledger
-      .intendOffer(intend(clock, { ...by, attempt, toAgent: to, text: given.text }))
+      .intendOffer(intend(clock, { ...by, attempt, toAgent: to, text: given.text, ...approvedBy(person) }))
       .then((offer) => ledger.markOffered(offer.key));
     const offer: OracleOffer = {
-      sender: by.writer,
+      sender,
+      person,
       to,
       epoch: by.epoch,
       attempt,
@@ -175,18 +196,25 @@ const target = fc.record({ open: fc.boolean(), role, offset, attempt: fc.integer
 function aim(
   oracle: Oracle,
   given: { open: boolean; role: number; offset: number; attempt: number; text: string },
-) {
+): OracleDelivery {
   if (given.open && oracle.offer !== null) return oracle.offer;
-  const { writer: sender, epoch } = write(oracle, given.role, given.offset);
+  const { writer: by, epoch } = write(oracle, given.role, given.offset);
+  const { sender, person } = senderOf(by);
   const known = oracle.offers.get(Oracle.key(sender, epoch, given.attempt));
-  const to = writer(oracle, given.role + 1);
+  const to = known?.to ?? agent(oracle, given.role + 1);
   const acceptBy = known?.acceptBy ?? oracle.now + ACCEPT_WITHIN_MS;
-  return { sender, epoch, attempt: given.attempt, text: given.text, to: known?.to ?? to, acceptBy };
+  return {
+    ...{ sender, epoch, to, acceptBy },
+    person: known?.person ?? person,
+    attempt: given.attempt,
+    text: given.text,
+  };
 }
 
 const acceptCommand = target.map((given) =>
   command(`accept ${JSON.stringify(given)}`, (oracle, { ledger, clock }) => {
-    const { sender, epoch, attempt, text, to, acceptBy } = aim(oracle, given);
+    const aimed = aim(oracle, given);
+    const { sender, person, epoch, attempt, text, to, acceptBy } = aimed;
     const actual = ledger.accept(
       acceptance(clock, {
         sender,
@@ -196,9 +224,10 @@ const acceptCommand = target.map((given) =>
         toAgent: to,
         acceptBy: clock.in(acceptBy - oracle.now),
         constraints: UNBOUND,
+        ...approvedBy(person),
       }),
     );
-    return { expected: oracle.expectAccept(sender, epoch, attempt, text, to, acceptBy), actual };
+    return { expected: oracle.expectAccept(aimed), actual };
   }),
 );
 

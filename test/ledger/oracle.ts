@@ -3,7 +3,9 @@
  * `expect…` methods predict an outcome and take it into account.
  */
 export interface OracleOffer {
+  /** The agent that sent it, which acts for the person who owned the case. */
   readonly sender: string;
+  readonly person: string | null;
   readonly to: string;
   readonly epoch: number;
   readonly attempt: number;
@@ -11,6 +13,8 @@ export interface OracleOffer {
   readonly acceptBy: number;
   effectStarted: boolean;
 }
+
+export type OracleDelivery = Omit<OracleOffer, 'effectStarted'>;
 
 export interface OracleDecision {
   readonly verdict: 'accepted' | 'rejected' | 'tombstone';
@@ -73,7 +77,7 @@ export class Oracle {
   }
 
   expectOffer(offer: OracleOffer): string {
-    const verdict = this.write(offer.sender, offer.epoch);
+    const verdict = this.write(offer.person ?? offer.sender, offer.epoch);
     if (verdict !== 'ok') return verdict;
     if (this.offer !== null) return 'offer_open';
     if (this.flying()) return 'effect_in_flight';
@@ -83,12 +87,12 @@ export class Oracle {
     return 'ok';
   }
 
-  expectAccept(sender: string, epoch: number, attempt: number, text: string, to: string, by: number): string {
+  expectAccept({ sender, person, epoch, attempt, text, to, acceptBy: by }: OracleDelivery): string {
     const standing = this.standing(sender, epoch, attempt, text);
     if (standing !== null) return standing;
     if (this.closed) return 'case_closed';
     if (epoch !== this.epoch) return epoch < this.epoch ? 'epoch_stale' : 'epoch_ahead';
-    if (sender !== this.owner) return 'not_owner';
+    if ((person ?? sender) !== this.owner) return 'not_owner';
     const mine = this.offer !== null && this.offer.sender === sender && this.offer.attempt === attempt;
     if (this.offer !== null && !mine) return 'offer_closed';
     if (this.now > by) return 'offer_expired';

@@ -43,7 +43,8 @@ describe('three ledgers and a network that cannot be relied on', () => {
       'effects_frozen',
       'offer_expired',
     ];
-    for (const what of [...reached, 'offer_open', 'effect_duplicate']) expect(seen).toContain(what);
+    for (const what of [...reached, 'offer_open', 'effect_duplicate', 'withdraw_needed', 'by a person'])
+      expect(seen).toContain(what);
   }, 120_000);
 
   it('[R-166] say the same on SQLite', async () => {

@@ -1,5 +1,5 @@
 import { problemsOf } from '../../src/audit/index.js';
-import { isHoldfastError } from '../../src/core/index.js';
+import { actsFor, isHoldfastError, parsePerson } from '../../src/core/index.js';
 import type { CaseSnapshot, DecisionRow, LedgerStore, OfferRow } from '../../src/ledger/index.js';
 import { createMemoryLedger } from '../../src/storage/index.js';
 import { TestClock } from '../storage/suite/fixtures.js';
@@ -13,6 +13,7 @@ import {
   WITHDRAWN,
 } from '../storage/suite/parties.js';
 import { checkDecisions, checkEpochs, checkProofs } from './separate-checks.js';
+import { isOf, passOn, shortened, takeWithOpenOffer } from './separate-people.js';
 
 /** What a node that is built wrongly does; each breaks what must always hold. */
 export const MISTAKES = [
@@ -24,6 +25,8 @@ export const MISTAKES = [
   'inherits no effects',
   'answers an acceptance before it is stored',
   'takes a tombstone of one attempt for the next',
+  'has two offers out at once',
+  'takes a case over while its offer is open',
 ] as const;
 export type Mistake = (typeof MISTAKES)[number];
 
@@ -60,6 +63,7 @@ const EXPECTED = [
   'cap_exceeded',
   'epoch_stale',
   'not_owner',
+  'withdraw_needed',
 ];
 
 /** Ledgers apart, each with its own clock, and a network that loses, repeats, delays and reorders what nodes say to each other. */
@@ -108,7 +112,8 @@ export class SeparateWorld {
     else if (chance < 0.72) await this.#sayAgain(party);
     else if (chance < 0.81) await this.#effect(party);
     else if (chance < 0.85) party.clock.advance(Math.floor(this.#rng() * 70_000));
-    else if (chance < 0.9) await this.#settle(party);
+    else if (chance < 0.88) await this.#settle(party);
+    else if (chance < 0.92) await this.#tolerate(() => passOn(party, this.#rng));
     else await this.#wrongly(party);
     await this.check();
   }
@@ -159,12 +164,17 @@ export class SeparateWorld {
   #canAct(snapshot: CaseSnapshot, { url }: Party): boolean {
     const frozen = snapshot.offers.some((offer) => offer.closedAt === null);
     const wrongly =
-      this.#mistake === 'starts effects while the outcome is in doubt' && this.#inDoubt(snapshot);
-    return snapshot.case?.owner === url && (!frozen || wrongly);
+      (this.#mistake === 'starts effects while the outcome is in doubt' && this.#inDoubt(snapshot)) ||
+      (this.#mistake === 'takes a case over while its offer is open' && this.#isTaken(snapshot));
+    return actsFor(snapshot.case?.owner ?? '') === url && (!frozen || wrongly);
   }
 
   #inDoubt(snapshot: CaseSnapshot): boolean {
     return snapshot.offers.some((offer) => offer.state === 'in_doubt');
+  }
+
+  #isTaken({ case: row, offers }: CaseSnapshot): boolean {
+    return offers.some((offer) => offer.closedAt === null && offer.epoch < (row?.epoch ?? 0));
   }
 
   async #deliver(): Promise<void> {
@@ -251,8 +261,10 @@ export class SeparateWorld {
 
   async #tryOffer(party: Party): Promise<void> {
     const row = await party.ledger.getCase(REF);
-    if (row === null || row.owner !== party.url) return;
+    if (!isOf(row, party)) return;
     const to = this.#pick(this.#parties.filter((one) => one !== party));
+    const person = parsePerson(row.owner) === null ? undefined : row.owner;
+    const approval = person === undefined ? {} : { approval: { person, digest: 'a'.repeat(64) } };
     const handoff = {
       tenant: REF.tenant,
       root: REF.root,
@@ -261,7 +273,9 @@ export class SeparateWorld {
     };
     const attempt = (await party.ledger.lastAttempt(handoff)) + 1;
     await this.#tolerate(async () => {
-      const crossing = await party.offer(to, row.epoch, { attempt });
+      const whole = await party.offer(to, row.epoch, { attempt, ...approval });
+      const crossing = this.#rng() < 0.5 ? { ...whole, provenance: shortened(whole.provenance) } : whole;
+      if (person !== undefined) this.seen.add('by a person');
       this.#crossings.set(party.url, [...(this.#crossings.get(party.url) ?? []), crossing]);
       this.#net.push({ to: to.url, message: { say: 'offer', crossing } });
     });
@@ -313,6 +327,10 @@ export class SeparateWorld {
     const crossing = (await this.#openOffers()).find(([owner]) => owner === party)?.[1];
     if (crossing === undefined) return;
     const { offer } = crossing;
+    if (this.#mistake === 'has two offers out at once') this.#offerTwice(party, crossing);
+    if (this.#mistake === 'takes a case over while its offer is open') {
+      await this.#tolerate(() => takeWithOpenOffer(party, crossing));
+    }
     const late = party.clock.now().getTime() > Date.parse(offer.acceptBy);
     if (this.#mistake === 'goes on when the deadline has passed' && late) {
       await this.#closeWithoutProof(party, offer);
@@ -321,6 +339,20 @@ export class SeparateWorld {
       const doubtful = (await party.ledger.getOffer(offer.key))?.state === 'in_doubt';
       if (doubtful) await this.#perform(party, this.#pick(KEYS), offer.epoch);
     }
+  }
+
+  /** The same offer once more, to somebody else, of which its ledger knows nothing. */
+  #offerTwice(party: Party, crossing: Crossing): void {
+    const { key, toAgent } = crossing.offer;
+    const to = this.#pick(this.#parties.filter(({ url }) => url !== party.url && url !== toAgent));
+    const other = { ...key, attempt: key.attempt + 1000 };
+    const offer = {
+      ...crossing.offer,
+      key: other,
+      toAgent: to.url,
+      digest: `${crossing.offer.digest} again`,
+    };
+    this.#net.push({ to: to.url, message: { say: 'offer', crossing: { ...crossing, offer } } });
   }
 
   async #closeWithoutProof(party: Party, { key }: OfferRow): Promise<void> {
@@ -344,7 +376,9 @@ export class SeparateWorld {
     try {
       return await act();
     } catch (error) {
-      if (!isHoldfastError(error) || !EXPECTED.includes(error.code)) throw error;
+      const isTwice = this.#mistake === 'has two offers out at once';
+      const expected = isTwice ? [...EXPECTED, 'offer_unknown', 'case_quarantined'] : EXPECTED;
+      if (!isHoldfastError(error) || !expected.includes(error.code)) throw error;
       this.seen.add(error.code);
       return undefined;
     }

@@ -10,6 +10,7 @@ import {
   openHoldfast,
   parseCaseFile,
 } from '../../src/index.js';
+import { rotateKey } from '../../src/node/index.js';
 import type { Task } from '../../src/protocol/index.js';
 import { CASE_FILE, CONTRACT, freePort, temporaryFolder } from '../cli/support.js';
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
@@ -41,10 +42,19 @@ export interface World extends Record<Name, Organisation> {
   ref(caseId?: string): CaseRef;
   /** Opened by triage, its root. */
   open(caseId?: string): Promise<void>;
-  handOff(from: Organisation, to: Organisation, caseId?: string): ReturnType<Holdfast['handOff']>;
+  handOff(
+    from: Organisation,
+    to: Organisation,
+    caseId?: string,
+    more?: { readonly person?: string },
+  ): ReturnType<Holdfast['handOff']>;
   /** Delivers raw message JSON to `to`, under the name of `from`. */
   deliver(from: Organisation, to: Organisation, message: string): Promise<Task>;
   owner(of: Organisation, caseId?: string): Promise<string | null>;
+  /** Changes the key of one that is down. */
+  rotate(of: Organisation): Promise<void>;
+  /** What the others take for its key when they start next; the key that it has, if nothing is given. */
+  pin(of: Organisation, thumbprint?: string): void;
   close(): Promise<void>;
 }
 
@@ -168,7 +178,7 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
     async open(caseId = 'CASE-7001') {
       await triage.node.openCase({ caseId, kind: 'refund' });
     },
-    async handOff(from, to, caseId = 'CASE-7001') {
+    async handOff(from, to, caseId = 'CASE-7001', more = {}) {
       const { artifactId } = await from.node.addEvidence(Buffer.from('charged twice'), {
         filename: 'claim.txt',
         mediaType: 'text/plain',
@@ -180,6 +190,7 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
         to: to.url,
         contract: CONTRACT,
         evidence: [{ artifactId }],
+        ...more,
       });
     },
     async deliver(from, to, message) {
@@ -198,6 +209,10 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
     async owner(of, caseId = 'CASE-7001') {
       const row = await of.node.ledger.getCase(refFor(of, caseId));
       return row === null ? null : `${row.owner} at ${row.epoch}`;
+    },
+    rotate: (of) => rotateKey(join(folder.path, of.name), clock),
+    pin(of, thumbprint = of.node.identity.thumbprint) {
+      keys.set(of.name, thumbprint);
     },
     async close() {
       for (const one of [triage, billing, legal]) {

@@ -321,6 +321,7 @@ describe('the schema', () => {
       [7, 'frozen', 'cff2184d6c0cf589a68a1b2ac795021c6a59ae71950e97b5537d7ef9f8018424'],
       [8, 'incarnation', '02500be1da36e9df756ffdad4df3d4db895237c931f1917b8af3d8e62aa92cf1'],
       [9, 'pending', '48c6aeffcc12fb0cd5ebf34acd20f18fc0121f642230c7e9073e452e3b85778a'],
+      [10, 'leaps', '0dd6722d15adf2088ad3b3c35321eb22275796c525a0b85764d5be8cfa7fb76b'],
       [12, 'candidates', '206dc43c1534ab2cd09f524fa7a21eab1e09ac5e99b157fd8684a3a980c994ef'],
     ]);
   });

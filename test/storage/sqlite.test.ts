@@ -152,6 +152,7 @@ describe('the file', () => {
       [6, 'recovery', '1fa9623a402cdff1fe32210e4b15d120c4109e20f3b0781d1bd1cfa6a58f6c93'],
       [8, 'incarnation', '4523556411f85f89227cfb254210abc404efe08a7abde8bc41f86b8485eb065c'],
       [9, 'pending', '9f3e30c52bfafb31c11c7a93e76e2da84b8d3fbc91109ef1c2b6a35ba01b6bf7'],
+      [10, 'leaps', 'a7e71e9280d2512dc1570aa92b0ec459b49a89ceca365bb5962fb4775999481d'],
       [12, 'candidates', 'bdc11c9ad695c21c33c8878babc766a9732f8ceee69a030d338140c8aa95f6bc'],
     ]);
   });

@@ -14,6 +14,7 @@ import { quarantineSuite } from './suite/quarantine.js';
 import { recoverySuite } from './suite/recovery.js';
 import { revocationSuite } from './suite/revocations.js';
 import { separateSuite } from './suite/separate.js';
+import { takeoverSuite } from './suite/takeovers.js';
 import { taskSuite } from './suite/tasks.js';
 import { watchSuite } from './suite/watch.js';
 import { withdrawalSuite } from './suite/withdrawals.js';
@@ -32,6 +33,7 @@ export function ledgerSuite(open: OpenLedger): void {
   candidateSuite(open);
   quarantineSuite(open);
   separateSuite(open);
+  takeoverSuite(open);
   proofSuite(open);
   peopleSuite(open);
   recoverySuite(open);

@@ -2,14 +2,17 @@ import type { Command } from 'commander';
 import { HoldfastError } from '../../core/index.js';
 import type { CaseAttention } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
+import type { Of } from '../attention-item.js';
 import { explainItem, findItem, listItems } from '../attention-report.js';
 import { parseEpoch, ROOT_OPTION } from '../cases.js';
+import { withoutMessage } from '../handoff-report.js';
 import { type CommonOptions, group, leaf, type Result, type Session } from '../run.js';
 import { nowOwned } from './people.js';
 
 interface OneItem extends CommonOptions {
   root?: string;
   key?: string;
+  what?: string;
 }
 
 interface ResolveOptions extends OneItem {
@@ -24,6 +27,10 @@ interface ResolveOptions extends OneItem {
   record?: string[];
 }
 
+const WHAT_OPTION = [
+  '--what <what>',
+  'which of several things, as the list calls them, such as offer-in-doubt',
+] as const;
 const KEY_OPTION = ['--key <key>', 'the effect, where several of the case are unknown'] as const;
 
 export function addAttention(program: Command, session: Session): void {
@@ -42,6 +49,7 @@ export function addAttention(program: Command, session: Session): void {
     'attention show CASE-7001 --key refund-pay_B --dir billing',
   ])
     .option(...KEY_OPTION)
+    .option(...WHAT_OPTION)
     .option(...ROOT_OPTION)
     .action((caseId: string, options: OneItem) =>
       session.withAgent(options, async (holdfast) =>
@@ -53,6 +61,7 @@ export function addAttention(program: Command, session: Session): void {
     'attention resolve CASE-7001 --state done --outcome re_881 --person ann --reason "found in the payments console" --minutes 12 --record payments=re_881 --dir billing',
     'attention resolve CASE-7001 --key refund-pay_B --state failed --person ann --reason "the bank has no such transfer" --dir billing',
     'attention resolve CASE-7001 --person ann --reason "restored from the backup of last night" --dir triage',
+    'attention resolve CASE-7001 --what risk-double-owner --person ann --reason "billing never had it, by telephone" --dir triage',
   ])
     .requiredOption('--person <id>', 'the person who found out, such as ann.meyer')
     .requiredOption('--reason <text>', 'how it was found out, in one line without personal data')
@@ -63,10 +72,14 @@ export function addAttention(program: Command, session: Session): void {
       'of a quarantined case: the highest epoch that anybody has seen (default: as witnessed)',
     )
     .option('--kind <kind>', 'of a quarantined case that the ledger has lost: its kind')
-    .option('--owner <url>', 'of a quarantined case of a separate kind: the agent that owns it, as was found')
+    .option(
+      '--owner <url>',
+      'of a quarantined case of a separate kind: the agent that owns it, or person:ID@URL, as was found',
+    )
     .option('--minutes <n>', 'how many minutes it took')
     .option('--record <name=id...>', 'what was looked up or touched, such as payments=re_881')
     .option(...KEY_OPTION)
+    .option(...WHAT_OPTION)
     .option(...ROOT_OPTION)
     .action((caseId: string, options: ResolveOptions) =>
       session.withAgent(options, async (holdfast) => {
@@ -87,18 +100,19 @@ function resolutionOf({ person, reason, minutes, record }: ResolveOptions) {
 
 async function resolve(
   holdfast: Holdfast,
-  { ref, what, data }: CaseAttention,
+  item: CaseAttention,
   { state, outcome, seenEpoch, kind, owner }: ResolveOptions,
   said: ReturnType<typeof resolutionOf>,
 ): Promise<Result> {
+  const { ref, what } = item;
   if (what === 'effect_unknown') {
     if (seenEpoch !== undefined || kind !== undefined || owner !== undefined)
       throw misplaced('--seen-epoch, --kind and --owner', 'a quarantined case');
     const found = { ...parseState(state, outcome), ...said };
-    const effect = await holdfast.resolveEffect({ ref, key: data.key, ...found });
+    const effect = await holdfast.resolveEffect({ ref, key: item.data.key, ...found });
     return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
   }
-  if (what !== 'case_quarantined') {
+  if (what === 'question_open' || what === 'candidates_exhausted') {
     const how =
       what === 'question_open' ? 'answering or voiding the offer' : 'offering or giving the case to somebody';
     throw new HoldfastError(
@@ -108,6 +122,11 @@ async function resolve(
   }
   if (state !== undefined || outcome !== undefined)
     throw misplaced('--state and --outcome', 'an unknown effect');
+  if (what !== 'case_quarantined') {
+    if (seenEpoch !== undefined || kind !== undefined || owner !== undefined)
+      throw misplaced('--seen-epoch, --kind and --owner', 'a quarantined case');
+    return settleDoubt(holdfast, item, said);
+  }
   const row = await holdfast.recoverCase({
     ref,
     ...(seenEpoch === undefined ? {} : { seenEpoch: parseEpoch(seenEpoch, '--seen-epoch') }),
@@ -116,6 +135,26 @@ async function resolve(
     ...said,
   });
   return nowOwned(row);
+}
+
+async function settleDoubt(
+  holdfast: Holdfast,
+  { ref, what, data }: Of<'offer_in_doubt' | 'risk_double_owner'>,
+  said: ReturnType<typeof resolutionOf>,
+): Promise<Result> {
+  const { sender, handoffId, attempt, toAgent } = data;
+  if (what === 'offer_in_doubt') {
+    throw new HoldfastError(
+      'usage',
+      `Only ${toAgent} can settle ${handoffId}, attempt ${attempt}, by its answer. \`holdfast attention show ${ref.caseId}\` says what can be done meanwhile.`,
+    );
+  }
+  const key = { tenant: ref.tenant, root: ref.root, sender, handoffId, attempt };
+  const offer = await holdfast.settleDoubt({ ref, key, ...said });
+  return {
+    json: { offer: withoutMessage(offer) },
+    text: `${handoffId}, attempt ${attempt}, is ${offer.state}: ${toAgent} does not own ${ref.caseId}, as ${said.person} found out.`,
+  };
 }
 
 function misplaced(options: string, what: string): HoldfastError {

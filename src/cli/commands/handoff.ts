@@ -21,7 +21,7 @@ import { type CommonOptions, group, leaf, type Result, type Session } from '../r
 import { addAnswer } from './handoff-answer.js';
 import { addPending } from './handoff-pending.js';
 import { addQuery } from './handoff-query.js';
-import { asEscalation, nowOwned } from './people.js';
+import { asEscalation, nowOwned, PERSON_OPTION } from './people.js';
 
 interface SendOptions extends CommonOptions {
   file?: string;
@@ -37,6 +37,7 @@ interface SendOptions extends CommonOptions {
   asIs?: boolean;
   acceptWithin?: string;
   root?: string;
+  person?: string;
 }
 
 interface OneOffer extends CommonOptions {
@@ -152,6 +153,7 @@ function addSend(commands: Command, session: Session): void {
     'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --queued --accept-within 24h --dir triage',
     'handoff send --file case.json --to http://127.0.0.1:4200 --to http://127.0.0.1:4300 --escalate-to ann --contract refund-dispute/1 --dir triage',
     'handoff send --case CASE-7001 --to http://127.0.0.1:4200 --contract refund-review/1 --dir triage',
+    'handoff send --file case.json --to http://127.0.0.1:4200 --contract refund-dispute/1 --artifact claim --person ann --dir triage',
   ])
     .option(
       '--file <case.json>',
@@ -177,6 +179,7 @@ function addSend(commands: Command, session: Session): void {
       '--accept-within <duration>',
       'how long the receiver may take, such as 30m (default: as the kind says)',
     )
+    .option(...PERSON_OPTION)
     .option(...ROOT_OPTION)
     .action((options: SendOptions) =>
       session.withAgent(options, async (holdfast) => {
@@ -212,6 +215,7 @@ function addSend(commands: Command, session: Session): void {
           evidence,
           ...(options.escalateTo === undefined ? {} : { escalateTo: options.escalateTo }),
           ...(options.queued ? { waiting: 'queued' as const } : {}),
+          ...(options.person === undefined ? {} : { person: options.person }),
           ...(within === undefined ? {} : { acceptWithinMs: within }),
         });
         const report = reportOf(result);

@@ -18,6 +18,7 @@ interface ChangeOptions extends CommonOptions {
   person: string;
   reason: string;
   to?: string;
+  force?: boolean;
 }
 
 type Change = (
@@ -30,13 +31,18 @@ type Change = (
 export function addOwnerChanges(commands: Command, session: Session): void {
   change(commands, session, {
     name: 'take',
-    summary: 'take a case over as a person; an open offer is voided, open work is superseded',
+    summary: 'take a case over as a person; an open offer is closed first, open work is superseded',
     person: 'the person who takes it, such as ann.meyer',
     examples: [
       'case take CASE-7001 --person ann --epoch 2 --reason "billing has not answered" --dir billing',
+      'case take CASE-7001 --person ann --epoch 2 --force --reason "billing is gone for good" --dir triage',
     ],
-    carryOut: (holdfast, input) => holdfast.takeCase(input),
-  });
+    carryOut: (holdfast, input, { force = false }) =>
+      holdfast.takeCase({ ...input, ...(force ? { force } : {}) }),
+  }).option(
+    '--force',
+    'even though the open offer is in doubt, and its receiver may own the case too (kinds of mode separate)',
+  );
   change(commands, session, {
     name: 'reassign',
     summary: 'pass a case on from the person who owns it to another',

@@ -1,4 +1,4 @@
-import { HoldfastError, isSameCase, sha256Hex, toUtc } from '../../core/index.js';
+import { actsFor, HoldfastError, isSameCase, parsePerson, sha256Hex, toUtc } from '../../core/index.js';
 import type { AcceptCommand, AcceptResult, SeparateAcceptance } from '../commands.js';
 import type { AuditFact, CaseRow, DecisionRow, OfferRow, WorkItem } from '../model.js';
 import { type Arrival, arrive } from './arrival.js';
@@ -31,7 +31,11 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   if (row.kind !== command.kind || kind === null) {
     return refused('kind_unknown', { presented, current });
   }
-  if (command.toAgent === row.owner) throw new HoldfastError('usage', 'An offer goes to another agent.');
+  if (command.toAgent === actsFor(row.owner))
+    throw new HoldfastError('usage', 'An offer goes to another agent.');
+  // What a person owns their agent hands over with their approval, and with no other's.
+  const person = parsePerson(row.owner) === null ? undefined : row.owner;
+  if (command.approval?.person !== person) return refused('not_owner', { presented, current });
   const open = arrival.released ? null : openOffer(view, command);
   // None open: the sender wrote no row, for a closed one has a decision and was answered above.
   if (open !== null && !sameKey(open.key, key)) return refused('offer_closed', { presented, current });
@@ -147,6 +151,7 @@ function acceptance(
       loggable: command.loggable,
       ...(decidedBy === undefined ? {} : { decidedBy }),
       ...(separate === undefined ? {} : { receiptDigest: sha256Hex(separate.receipt) }),
+      ...(command.approval === undefined ? {} : { approval: { ...command.approval } }),
     },
   };
   const facts = [...arrival.facts, fact, ...inheritance.facts];

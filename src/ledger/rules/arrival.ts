@@ -1,11 +1,21 @@
-import { HoldfastError, toUtc } from '../../core/index.js';
+import { actsFor, HoldfastError, toUtc } from '../../core/index.js';
 import type { AcceptCommand, SeparateAcceptance } from '../commands.js';
 import type { AuditFact, CaseRow, KindDefinition, Transfer } from '../model.js';
 import { boundsOf } from './facts.js';
 import { offerRow } from './offers.js';
 import { contradicted } from './quarantine.js';
 import type { Change, LedgerView, Ruling, StoredOffer } from './ruling.js';
-import { begins, chainTo, isFor, kept, learned, released, type Step, sameKey } from './transfers.js';
+import {
+  begins,
+  chainTo,
+  isFor,
+  isInside,
+  kept,
+  learned,
+  released,
+  type Step,
+  sameKey,
+} from './transfers.js';
 
 /** The case as an acceptance finds it, once what the envelope proves has been taken over. Nothing of it stands unless the case is accepted. */
 export interface Arrival {
@@ -56,10 +66,14 @@ function follow(
       // For other bytes than were offered: it proves nothing about them.
       if (!isFor(open, transfer)) break;
       isReleased = true;
-    } else if (open !== null || transfer.key.sender === toAgent || transfer.toAgent === toAgent) {
+    } else if (
+      open !== null ||
+      actsFor(transfer.key.sender) === toAgent ||
+      actsFor(transfer.toAgent) === toAgent
+    ) {
       // What the agent itself offered or accepted, its ledger would know. Where the agent has signed it, or one to whom the case is
       // known to have been offered, the ledger lacks something; of anybody else it is only said, and said by whom it serves.
-      if (transfer.toAgent !== toAgent && !isAddressed(view, row, transfer)) break;
+      if (actsFor(transfer.toAgent) !== toAgent && !isAddressed(view, row, transfer)) break;
       return contradicted(view, transfer, row, open);
     }
     const step =
@@ -102,14 +116,15 @@ function firstContact(
   const { ref, epoch, principal, toAgent } = command;
   const owner = principal.agent;
   const chain = chainTo(provenance, ref, owner, epoch);
-  const parties = chain.map(({ key }) => key.sender);
+  const parties = chain.filter((transfer) => !isInside(transfer)).map(({ key }) => key.sender);
   const proved = owner === ref.root || parties.includes(ref.root);
   if (!proved || toAgent === ref.root || parties.includes(toAgent)) return asItStands(null, kind);
   const row: CaseRow = {
     ref,
     kind: kind.kind,
     status: 'open',
-    owner,
+    // The sender, or the person of it that its node names.
+    owner: chain.at(-1)?.toAgent ?? owner,
     epoch,
     openedBy: owner,
     openedAt: toUtc(view.now),
@@ -130,7 +145,7 @@ function firstContact(
         actor: owner,
         epochAfter: epoch,
         rule: 'H1',
-        data: { kind: kind.kind, owner, bounds: boundsOf(row), importedFrom: owner },
+        data: { kind: kind.kind, owner: row.owner, bounds: boundsOf(row), importedFrom: owner },
       },
       ...steps.map((step) => step.fact),
     ],

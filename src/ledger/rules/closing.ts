@@ -1,4 +1,4 @@
-import { type AcceptanceKey, HoldfastError, sha256Hex, toUtc } from '../../core/index.js';
+import { type AcceptanceKey, actsFor, HoldfastError, sha256Hex, toUtc } from '../../core/index.js';
 import type { CloseOfferCommand } from '../commands.js';
 import type { DecisionRow, OfferRow, Transfer } from '../model.js';
 import { atEpoch, attemptOf, refuse } from './facts.js';
@@ -14,6 +14,8 @@ import { isFor, released } from './transfers.js';
  *   open -> rejected             by the stored rejection
  *   open -> withdrawn | expired  by the tombstone that a withdrawal left there
  *   open -> in_doubt             open still: it was to be withdrawn, and no answer came
+ * A person may take the case over by force while it is in doubt (people.ts); it stays so then, until it is answered or a person says that
+ * they have found out (doubt.ts). A receipt for it contradicts the takeover.
  */
 
 export const markInDoubt: Rule<AcceptanceKey, OfferRow> = (view, key) => {
@@ -65,7 +67,7 @@ export const releaseOffer: Rule<Transfer, OfferRow> = (view, transfer) => {
   // Known already: by an acceptance in this very ledger, or from the provenance of a later envelope.
   if (offer.state === 'accepted') return keepReceipt(offer, receipt, receiptKey);
   const row = view.case(ref);
-  const stands = row !== null && row.owner === key.sender && row.epoch === offer.epoch;
+  const stands = row !== null && actsFor(row.owner) === key.sender && row.epoch === offer.epoch;
   if (!isOpen(offer) || !stands) return contradicted(view, transfer, row, offer);
   const { changes, fact } = released(view, row, offerRow(offer), transfer);
   const result: OfferRow = {
@@ -133,7 +135,7 @@ export const closeOffer: Rule<CloseOfferCommand, OfferRow> = (view, command) => 
 };
 
 /** @throws offer_unknown */
-function separateOffer(view: LedgerView, key: AcceptanceKey): StoredOffer {
+export function separateOffer(view: LedgerView, key: AcceptanceKey): StoredOffer {
   const offer = view.offer(key);
   if (offer === null) throw new HoldfastError('offer_unknown');
   if (!isAcross(view, offer)) {

@@ -6,6 +6,7 @@ import { atEpoch, attemptOf, loggableData } from './facts.js';
 import { isAcross } from './kinds.js';
 import { closedBy, isOpen, offerRow } from './offers.js';
 import { canceled, concluded } from './pending.js';
+import { takenBack } from './quarantine.js';
 import type { Rule } from './ruling.js';
 
 /*
@@ -74,10 +75,16 @@ export const withdraw: Rule<WithdrawCommand, Exclude<DecideResult, { outcome: 'c
   command,
 ) => {
   checkKey(command);
-  const { key, answer, principal } = command;
+  const { key, answer, principal, takeover } = command;
   const standing = view.decision(key);
-  if (standing !== null)
-    return { changes: [], audit: null, result: { outcome: 'decided', decision: standing } };
+  if (standing !== null) {
+    const row = takeover === undefined ? null : takenBack(view, standing, takeover);
+    return {
+      changes: row === null ? [] : [{ do: 'quarantine', row }],
+      audit: null,
+      result: { outcome: 'decided', decision: standing },
+    };
+  }
   const offer = view.offer(key);
   const ref = offer?.ref ?? command.ref;
   if (offer !== null && !isAcross(view, offer)) {

@@ -6,6 +6,7 @@ import { claimOffers, claimWork, heartbeat, release } from './claims.js';
 import { closeOffer, markInDoubt, releaseOffer } from './closing.js';
 import { reject, withdraw } from './decisions.js';
 import { recordDelivery } from './deliveries.js';
+import { settleDoubt } from './doubt.js';
 import { settleEffect, startEffect } from './effects.js';
 import { beginIncarnation, hearIncarnation, peerAnswered, waivePeer } from './incarnation.js';
 import { putKind } from './kinds.js';
@@ -47,6 +48,7 @@ const rules = {
   markInDoubt: onAttempt(markInDoubt, (key) => key),
   releaseOffer: onAttempt(releaseOffer, byKey),
   closeOffer: onAttempt(closeOffer, byKey),
+  settleDoubt: onAttempt(settleDoubt, byKey),
   accept: onCase(onAttempt(accept, byKey)),
   reject: onCase(onAttempt(reject, byKey)),
   withdraw: onCase(onAttempt(withdraw, byKey)),

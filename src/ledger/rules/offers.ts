@@ -1,4 +1,12 @@
-import { type AcceptanceKey, HoldfastError, handoffIdOf, sha256Hex, toUtc } from '../../core/index.js';
+import {
+  type AcceptanceKey,
+  actsFor,
+  HoldfastError,
+  handoffIdOf,
+  parsePerson,
+  sha256Hex,
+  toUtc,
+} from '../../core/index.js';
 import type {
   DecideResult,
   IntendOfferCommand,
@@ -66,8 +74,18 @@ export function claimOf(key: AcceptanceKey, holder: string): Extract<Change, { d
 
 export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) => {
   const write = 'intend_offer';
-  const { ref, writer, epoch, attempt, toAgent } = command;
-  if (toAgent === writer) throw new HoldfastError('usage', 'An offer goes to another agent.');
+  const { ref, writer, epoch, attempt, toAgent, approval } = command;
+  const sender = actsFor(writer);
+  if (actsFor(toAgent) === sender) throw new HoldfastError('usage', 'An offer goes to another agent.');
+  if (approval?.person !== (parsePerson(writer) === null ? undefined : writer)) {
+    throw new HoldfastError(
+      'usage',
+      'What a person owns is offered with their approval, and nothing else is.',
+    );
+  }
+  if (approval !== undefined && command.plan !== undefined) {
+    throw new HoldfastError('usage', 'A person approves of one offer, and of no list of candidates.');
+  }
   if (Number.isNaN(Date.parse(command.acceptBy)))
     throw new HoldfastError('usage', 'accept_by is a UTC time.');
   const standing = fence(view, write, command);
@@ -90,7 +108,7 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
   if (changed !== undefined) {
     return refuse({ write, ref, writer, code: 'case_changed', data: { key: changed.key } });
   }
-  const handoff = { tenant: ref.tenant, root: ref.root, sender: writer };
+  const handoff = { tenant: ref.tenant, root: ref.root, sender };
   const handoffId = handoffIdOf(ref.caseId, epoch);
   const last = view.lastAttempt({ ...handoff, handoffId });
   if (attempt !== last + 1) {
@@ -131,7 +149,7 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
       facts: [
         {
           type: 'offer_intended',
-          actor: writer,
+          actor: sender,
           ...attemptOf(key),
           ...atEpoch(epoch),
           rule: 'H4',
@@ -140,6 +158,7 @@ export const intendOffer: Rule<IntendOfferCommand, OfferRow> = (view, command) =
             ...{ toAgent, contract, skill, acceptBy, withheld, loggable },
             ...waivedIn(peers),
             ...(plan === null ? {} : { plan: planData(plan) }),
+            ...(approval === undefined ? {} : { approval: { ...approval } }),
           },
         },
       ],
@@ -213,7 +232,7 @@ export const voidOffer: Rule<VoidOfferCommand, DecideResult> = (view, command) =
   if (isAcross(view, offer)) return refuse({ ...refused, code: 'withdraw_needed' });
   const row = view.case(ref);
   if (row === null) return refuse({ ...refused, code: 'not_owner' });
-  if (row.owner !== writer || row.epoch !== epoch) return refuse({ ...refused, ...notOwner(row) });
+  if (actsFor(row.owner) !== writer || row.epoch !== epoch) return refuse({ ...refused, ...notOwner(row) });
   const closedAt = toUtc(view.now);
   const state = command.expired && view.now.getTime() > Date.parse(offer.acceptBy) ? 'expired' : 'withdrawn';
   const task = canceled(view, key, command.answer);

@@ -1,3 +1,4 @@
+import { actsFor } from '../../core/index.js';
 import type { CaseRow } from '../model.js';
 
 /** Why an agent may not hand a case over at an epoch; the numbers say how far off it is. */
@@ -8,13 +9,24 @@ export interface OwnershipRefusal {
 }
 
 /**
- * Whether `agent` owns the open case at exactly this epoch. Receivers ask before they fetch anything; the acceptance transaction
- * asks again, since only its answer counts.
+ * Whether `agent`, or a person that it acts for, owns the open case at exactly this epoch. Receivers ask before they fetch anything; the
+ * acceptance transaction asks again, since only its answer counts.
  */
-export function judgeOwnership(
-  row: Pick<CaseRow, 'status' | 'owner' | 'epoch'> | null,
+export function judgeOwnership(row: Owned | null, presented: number, agent: string): OwnershipRefusal | null {
+  return judge(row, presented, (owner) => actsFor(owner) === agent);
+}
+
+/** The same of exactly this owner, a person or an agent. */
+export function judgeOwner(row: Owned | null, presented: number, writer: string): OwnershipRefusal | null {
+  return judge(row, presented, (owner) => owner === writer);
+}
+
+type Owned = Pick<CaseRow, 'status' | 'owner' | 'epoch'>;
+
+function judge(
+  row: Owned | null,
   presented: number,
-  agent: string,
+  owns: (owner: string) => boolean,
 ): OwnershipRefusal | null {
   if (row === null)
     return { code: 'case_unknown', message: 'The case is not in this ledger.', data: { presented } };
@@ -23,7 +35,7 @@ export function judgeOwnership(
   if (row.status === 'closed') return { code: 'case_closed', message: 'The case is closed.', data };
   const refusal = judgeEpoch(presented, current);
   if (refusal !== null) return refusal;
-  if (row.owner !== agent)
+  if (!owns(row.owner))
     return { code: 'not_owner', message: 'The sender is not the owner of the case.', data };
   return null;
 }

@@ -5,7 +5,8 @@ import { inFlight } from './effects.js';
 import { atEpoch, attemptOf, refuse } from './facts.js';
 import { isSeparate } from './kinds.js';
 import { offerRow } from './offers.js';
-import { judgeOwnership, notOwner } from './ownership.js';
+import { judgeOwner, notOwner } from './ownership.js';
+import { type Passing, passedAcross } from './passing.js';
 import { canceled } from './pending.js';
 import { reasonOf } from './resolution.js';
 import type { Change, LedgerView, Rule, StoredOffer } from './ruling.js';
@@ -17,6 +18,7 @@ import { tombstoneOf } from './tombstone.js';
  *   escalation    agent     -> person   by the agent, of its own node
  *   reassignment  person    -> person   by the one who owns it, within one node
  *   return        person    -> agent    by the one who owns it, to the agent of their node
+ * In a `separate` kind all of it is inside one node, and proved by that (passing.ts).
  * At no instant is there no owner: the offer that was open, the work that was left and the owner change in one transaction.
  */
 
@@ -28,22 +30,26 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
   const row = view.case(ref);
   // A takeover is by one who is not the owner: it is judged as the owner's, then by who may take from the owner.
   const mover = change === 'takeover' && row !== null ? row.owner : actor;
-  const refusal = judgeOwnership(row, epoch, mover);
+  const refusal = judgeOwner(row, epoch, mover);
   if (row === null || refusal !== null) {
     const named = row !== null && refusal?.code === 'not_owner' ? notOwner(row, refusal.data) : refusal;
     return refuse({ ...refused, code: 'case_unknown', ...named });
   }
-  if (change === 'takeover' && !mayTake(row, actsFor(actor))) return refuse({ ...refused, ...notOwner(row) });
-  assertShared(view, row);
+  const across = isSeparate(view, row);
+  const node = actsFor(actor);
+  const may = across ? actsFor(row.owner) === node : mayTake(row, node);
+  if (change === 'takeover' && !may) return refuse({ ...refused, ...notOwner(row) });
   if (row.owner === to) throw new HoldfastError('usage', `The case is owned by ${to} already.`);
   const flying = inFlight(view, view.effects(ref));
   if (flying !== undefined) {
     return refuse({ ...refused, code: 'effect_in_flight', data: { key: flying.key } });
   }
-  const moved: CaseRow = { ...row, owner: to, epoch: epoch + 1 };
-  const { changes, facts, superseded } = cleared(view, ref, command);
+  const passing = across ? passedAcross(view, row, command) : passedHere(view, row, command);
+  if (!('to' in passing)) return passing;
+  const { to: moved, changes, facts, about, data } = passing;
+  const { superseded, changes: superseding } = supersede(view, ref);
   return {
-    changes: [{ do: 'move_case', guard: { ref, owner: row.owner, epoch }, to: moved }, ...changes],
+    changes: [...changes, ...superseding],
     audit: {
       ref,
       facts: [
@@ -51,10 +57,18 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
         {
           type: 'owner_changed',
           actor,
+          ...about,
           epochBefore: epoch,
-          epochAfter: epoch + 1,
-          rule: 'H2',
-          data: { change, from: row.owner, to, reason, superseded },
+          epochAfter: moved.epoch,
+          rule: command.force === true ? 'risk_double_owner' : 'H2',
+          data: {
+            change,
+            from: row.owner,
+            to,
+            reason,
+            superseded,
+            ...data,
+          },
         },
       ],
     },
@@ -62,16 +76,15 @@ export const changeOwner: Rule<ChangeOwnerCommand, CaseRow> = (view, command) =>
   };
 };
 
-/**
- * Across ledgers an offer closes by what the other one has decided, and a change of owner needs a proof that it takes: nothing here is one.
- * @throws usage
- */
-function assertShared(view: LedgerView, row: CaseRow): void {
-  if (!isSeparate(view, row)) return;
-  throw new HoldfastError(
-    'usage',
-    `Cases of kind ${row.kind} are of the mode separate: no person takes them over.`,
-  );
+function passedHere(view: LedgerView, row: CaseRow, command: ChangeOwnerCommand): Passing {
+  if (command.force === true) {
+    throw new HoldfastError('usage', 'In a shared ledger nothing is in doubt: take the case without force.');
+  }
+  const { ref, owner, epoch } = row;
+  const to: CaseRow = { ...row, owner: command.to, epoch: epoch + 1 };
+  const { changes, facts } = voided(view, ref, command);
+  const moved: Change = { do: 'move_case', guard: { ref, owner, epoch }, to };
+  return { to, changes: [moved, ...changes], facts, about: {}, data: {} };
 }
 
 /** Whose operator may name a person to take the case: the owner's node, and the node that opened it, should the owner's be gone. */
@@ -96,27 +109,37 @@ function checkForm({ change, actor, to, ref }: ChangeOwnerCommand): void {
 export function cleared(
   view: LedgerView,
   ref: CaseRef,
-  { actor, voids }: Pick<ChangeOwnerCommand, 'actor' | 'voids'>,
+  command: Pick<ChangeOwnerCommand, 'actor' | 'voids'>,
 ): {
   readonly changes: readonly Change[];
   readonly facts: readonly AuditFact[];
   readonly superseded: readonly string[];
 } {
+  const { changes, facts } = voided(view, ref, command);
+  const { superseded, changes: superseding } = supersede(view, ref);
+  return { changes: [...changes, ...superseding], facts, superseded };
+}
+
+function supersede(view: LedgerView, ref: CaseRef): { superseded: string[]; changes: Change[] } {
+  const work = view.openWork(ref);
+  const settledAt = toUtc(view.now);
+  return {
+    superseded: work.map(({ id }) => id),
+    changes: work.map((item) => ({ do: 'supersede_work', row: { ...item, state: 'superseded', settledAt } })),
+  };
+}
+
+/** The open offer, if there is one, closes by a void. */
+export function voided(
+  view: LedgerView,
+  ref: CaseRef,
+  { actor, voids }: Pick<ChangeOwnerCommand, 'actor' | 'voids'>,
+): { readonly changes: readonly Change[]; readonly facts: readonly AuditFact[] } {
   const open = view.openOffer(ref);
   const answer = answerTo(open, voids);
-  const at = toUtc(view.now);
-  const voided = open === null ? null : voidWith(view, open, { actor, answer, at });
-  const work = view.openWork(ref);
-  return {
-    changes: [
-      ...(voided?.changes ?? []),
-      ...work.map(
-        (item): Change => ({ do: 'supersede_work', row: { ...item, state: 'superseded', settledAt: at } }),
-      ),
-    ],
-    facts: voided === null ? [] : [voided.fact],
-    superseded: work.map(({ id }) => id),
-  };
+  if (open === null) return { changes: [], facts: [] };
+  const { changes, fact } = voidWith(view, open, { actor, answer, at: toUtc(view.now) });
+  return { changes, facts: [fact] };
 }
 
 function answerTo(open: StoredOffer | null, voids: ChangeOwnerCommand['voids']): string {

@@ -1,5 +1,5 @@
-import { type AcceptanceKey, type CaseRef, HoldfastError, toUtc } from '../../core/index.js';
-import type { CaseRow, OfferRow, Quarantine, Transfer } from '../model.js';
+import { type AcceptanceKey, actsFor, type CaseRef, HoldfastError, toUtc } from '../../core/index.js';
+import type { CaseRow, DecisionRow, OfferRow, Quarantine, Transfer } from '../model.js';
 import type { LedgerView, Rule, Ruling } from './ruling.js';
 
 /*
@@ -52,6 +52,24 @@ export function contradiction(
     },
     at: toUtc(view.now),
   };
+}
+
+/**
+ * The other side of it: the node of a former owner says that one of its own has owned the case since this ledger's acceptance of it, and
+ * the ledger knows of no way back. They took it over by force while their offer was in doubt. `null` where nothing is contradicted.
+ */
+export function takenBack(
+  view: LedgerView,
+  { key, caseId, verdict, epochAfter }: DecisionRow,
+  takeover: Transfer,
+): Quarantine | null {
+  const ref = { tenant: key.tenant, root: key.root, caseId };
+  const row = view.case(ref);
+  const isTheirs = actsFor(takeover.key.sender) === key.sender && actsFor(takeover.toAgent) === key.sender;
+  if (verdict !== 'accepted' || epochAfter === null || row === null || !isTheirs) return null;
+  const isSince = takeover.oldEpoch >= epochAfter && takeover.newEpoch >= row.epoch;
+  if (!isSince || actsFor(row.owner) === key.sender || view.quarantined(ref)) return null;
+  return contradiction(view, takeover, row, null);
 }
 
 /** @throws case_quarantined, with nothing written */

@@ -1,4 +1,4 @@
-import { HoldfastError, toUtc } from '../../core/index.js';
+import { actsFor, HoldfastError, toUtc } from '../../core/index.js';
 import type { ReceiptOutcome, SettleReceiptCommand } from '../incarnation.js';
 import { isOpen, offerRow } from './offers.js';
 import { contradiction } from './quarantine.js';
@@ -10,12 +10,13 @@ import { begins, isFor, learned, released, sameKey } from './transfers.js';
  *   kept here already                          -> known
  *   the ledger is beyond its epoch             -> passed: by an import, or a recovery, in which a person has judged
  *   a peer accepted, owner and epoch are as in it, this ledger's offer is open, or is lost -> released, or learned
- *   anything else                              -> quarantined: what this agent itself accepted and does not know is lost, with what it did then
+ *   anything else                              -> quarantined: what this agent itself accepted, or passed to or from a person of its own, and
+ *                                                 does not know is lost, with what it did then
  * No epoch is issued here: each is the one that the receipt proves.
  */
 export const settleReceipt: Rule<SettleReceiptCommand, ReceiptOutcome> = (view, { agent, by, transfer }) => {
   const { ref, key } = transfer;
-  if (key.sender !== agent && transfer.toAgent !== agent) {
+  if (actsFor(key.sender) !== agent && actsFor(transfer.toAgent) !== agent) {
     throw new HoldfastError('usage', 'The receipt is of a change of owner between others.');
   }
   if (view.quarantined(ref)) return unchanged('quarantined');
@@ -26,7 +27,8 @@ export const settleReceipt: Rule<SettleReceiptCommand, ReceiptOutcome> = (view, 
     return unchanged('known');
   }
   if (known === undefined && row !== null && row.epoch > transfer.newEpoch) return unchanged('passed');
-  const follows = known === undefined && transfer.toAgent !== agent && row !== null && begins(row, transfer);
+  const isOthers = actsFor(transfer.toAgent) !== agent;
+  const follows = known === undefined && isOthers && row !== null && begins(row, transfer);
   if (follows && offer === null) {
     const settledAt = toUtc(view.now);
     const left = view.openWork(ref).map((item) => ({ ...item, state: 'superseded' as const, settledAt }));

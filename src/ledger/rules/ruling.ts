@@ -104,6 +104,13 @@ export type Change =
   | { readonly do: 'open_case'; readonly row: CaseRow }
   /** Owner and epoch are the guard's; `to` is the row afterwards. */
   | { readonly do: 'move_case'; readonly guard: Guard; readonly to: CaseRow }
+  /** Some epochs are left out: the transfer, which is kept with it, begins above the guard's. */
+  | {
+      readonly do: 'leap_case';
+      readonly guard: Guard;
+      readonly to: CaseRow;
+      readonly transfer: Transfer;
+    }
   | { readonly do: 'close_case'; readonly guard: Guard; readonly closedAt: string }
   | { readonly do: 'add_offer'; readonly guard: Guard; readonly row: StoredOffer }
   | { readonly do: 'set_offer'; readonly from: OfferRow['state']; readonly row: OfferRow }

@@ -1,4 +1,12 @@
-import { type AcceptanceKey, type CaseRef, isSameCase, sha256Hex, toUtc } from '../../core/index.js';
+import {
+  type AcceptanceKey,
+  actsFor,
+  type CaseRef,
+  isSameCase,
+  parsePerson,
+  sha256Hex,
+  toUtc,
+} from '../../core/index.js';
 import type { AuditFact, CaseRow, DecisionRow, OfferRow, Transfer, WorkItem } from '../model.js';
 import { attemptOf, boundsOf } from './facts.js';
 import type { Change, Guard, LedgerView } from './ruling.js';
@@ -9,6 +17,8 @@ import type { Change, Guard, LedgerView } from './ruling.js';
  *   owner and epoch as the transfer begins with      -> learned: owner and epoch move
  *   case not known here                              -> learned with the import; nothing has to move
  * Each is kept, so that the next envelope can prove the chain; a case has one for each epoch.
+ * An agent and its persons are one party to everybody else: what changes between them is proved by the last of their node's receipts, which
+ * may begin at any later epoch than the one that is known here. From one party to another the epoch rises by exactly one.
  */
 
 /** One step of a case, with the case after it. */
@@ -22,21 +32,35 @@ export function sameKey(a: AcceptanceKey, b: AcceptanceKey): boolean {
   return a.sender === b.sender && a.handoffId === b.handoffId && a.attempt === b.attempt;
 }
 
+/** Whether both owners are of one node: an agent and its person, or two persons of it. */
+export function isInside({ key, toAgent }: Pick<Transfer, 'key' | 'toAgent'>): boolean {
+  return actsFor(key.sender) === actsFor(toAgent);
+}
+
 /** Whether the transfer is about this case at all, and one step. */
-function isStepOf(ref: CaseRef, { key, ref: its, toAgent, oldEpoch, newEpoch }: Transfer): boolean {
+function isStepOf(ref: CaseRef, transfer: Transfer): boolean {
+  const { key, ref: its, toAgent, oldEpoch, newEpoch } = transfer;
   return (
     isSameCase(its, ref) &&
     key.tenant === ref.tenant &&
     key.root === ref.root &&
     newEpoch === oldEpoch + 1 &&
-    toAgent !== key.sender
+    toAgent !== key.sender &&
+    (isInside(transfer) || (parsePerson(key.sender) === null && parsePerson(toAgent) === null))
   );
+}
+
+/** Whether the transfer begins with this owner at this epoch. */
+export function beginsAt(owner: string, epoch: number, { key, oldEpoch, toAgent }: Transfer): boolean {
+  if (actsFor(key.sender) !== actsFor(owner)) return false;
+  return oldEpoch === epoch
+    ? !isInside({ key, toAgent }) || key.sender === owner
+    : isInside({ key, toAgent }) && oldEpoch > epoch;
 }
 
 /** Whether the transfer begins with the owner and epoch of the case. */
 export function begins(row: CaseRow, transfer: Transfer): boolean {
-  const { key, oldEpoch } = transfer;
-  return isStepOf(row.ref, transfer) && key.sender === row.owner && oldEpoch === row.epoch;
+  return isStepOf(row.ref, transfer) && beginsAt(row.owner, row.epoch, transfer);
 }
 
 /** Whether the receipt is for exactly this offer. */
@@ -58,11 +82,14 @@ export function chainTo(
   epoch: number,
 ): Transfer[] {
   const chain: Transfer[] = [];
-  let [owner, at] = [agent, epoch];
   for (const transfer of provenance.toReversed()) {
-    if (!isStepOf(ref, transfer) || transfer.toAgent !== owner || transfer.newEpoch !== at) break;
+    const [next] = chain;
+    const leads =
+      next === undefined
+        ? actsFor(transfer.toAgent) === agent && transfer.newEpoch === epoch
+        : beginsAt(transfer.toAgent, transfer.newEpoch, next);
+    if (!isStepOf(ref, transfer) || !leads) break;
     chain.unshift(transfer);
-    [owner, at] = [transfer.key.sender, transfer.oldEpoch];
   }
   return chain;
 }
@@ -125,18 +152,35 @@ export function released(view: LedgerView, row: CaseRow, offer: OfferRow, transf
  * for the owner before, as it is then.
  */
 export function learned(row: CaseRow, transfer: Transfer, by: string, work: readonly WorkItem[] = []): Step {
+  const inside = isInside(transfer);
   // Under which contract, only the two of them know.
-  const to = moved(row, transfer, null);
+  const to = inside
+    ? { ...row, owner: transfer.toAgent, epoch: transfer.newEpoch }
+    : moved(row, transfer, null);
   const superseded = work.length === 0 ? {} : { superseded: work.map(({ id }) => id) };
   return {
     to,
     changes: [
-      { do: 'move_case', guard: guardOf(row), to },
+      ...moves(row, to, transfer),
       ...work.map((item): Change => ({ do: 'supersede_work', row: item })),
-      { do: 'add_transfer', row: transfer },
     ],
-    fact: factOf(transfer, by, { moves: true, bounds: boundsOf(to), ...superseded }),
+    fact: factOf(transfer, by, {
+      moves: true,
+      bounds: boundsOf(to),
+      ...(inside ? { inside } : {}),
+      ...superseded,
+    }),
   };
+}
+
+/** The case moves by a transfer, and that is kept; one that leaves epochs out moves it only because it is. */
+export function moves(row: CaseRow, to: CaseRow, transfer: Transfer): Change[] {
+  const guard = guardOf(row);
+  if (to.epoch !== row.epoch + 1) return [{ do: 'leap_case', guard, to, transfer }];
+  return [
+    { do: 'move_case', guard, to },
+    { do: 'add_transfer', row: transfer },
+  ];
 }
 
 /** A change of owner before the case was known here. */
@@ -159,7 +203,7 @@ function moved(row: CaseRow, { toAgent, newEpoch }: Transfer, contract: string |
     owner: toAgent,
     epoch: newEpoch,
     contract,
-    hops: [...hops, row.owner],
+    hops: [...hops, actsFor(row.owner)],
     tasksLeft: tasksLeft - 1,
   };
 }

@@ -144,6 +144,10 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
     ...incarnationQueriesOf(tables, now),
     quarantined,
     quarantines: (tenant) => quarantines.where((row) => row.ref.tenant === tenant),
+    doubtfulOffers: (tenant) =>
+      offers
+        .where((row) => row.key.tenant === tenant && row.state === 'in_doubt' && !quarantined(row.ref))
+        .map(offerRow),
     unknownEffects: (tenant, limit) =>
       effects
         .where((row) => row.ref.tenant === tenant)

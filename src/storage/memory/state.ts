@@ -107,6 +107,13 @@ export function handlersOf({ tables }: State): ChangeHandlers {
       const moves = (row: CaseRow) => to.epoch === row.epoch + 1 && to.owner !== row.owner;
       cases.replace(to, moves, ...refKey(guard.ref));
     },
+    leap_case({ guard, to, transfer }) {
+      fence(guard);
+      transfers.add(transfer, ...refKey(guard.ref), transfer.newEpoch);
+      const leaps = (row: CaseRow) =>
+        to.epoch === transfer.newEpoch && to.owner === transfer.toAgent && row.epoch < transfer.oldEpoch;
+      cases.replace(to, leaps, ...refKey(guard.ref));
+    },
     close_case({ guard, closedAt }) {
       const row = fence(guard);
       cases.put({ ...row, status: 'closed', closedAt }, ...refKey(guard.ref));

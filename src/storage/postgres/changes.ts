@@ -19,6 +19,9 @@ import type { Slice } from './slice.js';
 
 type Columns = object;
 
+/** What nobody who has presented the case to a fence is to see in the middle of it. */
+const MOVES: ReadonlySet<Change['do']> = new Set(['move_case', 'leap_case', 'close_case']);
+
 /** What `holdfast.apply` makes; the end of a quarantine is a statement before it (lift.ts). */
 type Applied = Exclude<Change, { readonly do: 'lift_quarantine' }>;
 
@@ -37,6 +40,11 @@ const rows: {
   },
   open_case: ({ row }) => ['open_case', ofCase(row)],
   move_case: ({ guard, to }) => ['move_case', { ...ofCase(to), ...ofGuard(guard) }],
+  // Carried out in its place among the moves that are not the last.
+  leap_case: ({ guard, to, transfer }) => [
+    'pass_case',
+    { ...ofCase(to), ...ofGuard(guard), ...ofTransfer(transfer) },
+  ],
   close_case: ({ guard, closedAt }) => ['close_case', { ...ofGuard(guard), closed_at: closedAt }],
   add_offer: ({ guard, row }) => ['add_offer', { ...ofOffer(row), ...ofGuard(guard) }],
   set_offer: ({ from, row }) => [
@@ -145,8 +153,7 @@ export function commandOf<T>({ ruling, slice, at, byKind, acceptBy }: Judged<T>,
     hash: slice.head?.hash ?? '',
     commit_id: commitId,
     // Whoever has presented the case to a fence is waited for: also before it is frozen.
-    moves:
-      freezes.length > 0 || changes.some((change) => change.do === 'move_case' || change.do === 'close_case'),
+    moves: freezes.length > 0 || changes.some(({ do: what }) => MOVES.has(what)),
     ...(acceptBy === undefined ? {} : { accept_by: acceptBy }),
     ...(byKind && slice.kind !== null ? { kind: slice.kind.name, revision: slice.kind.revision } : {}),
   };

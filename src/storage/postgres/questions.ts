@@ -1,5 +1,6 @@
 import { type CaseRef, toUtc } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
+import { doubtOf } from '../doubts.js';
 import { attentionOf, type LedgerReads, patienceEnds, type ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
 import { candidateTable } from './candidates.js';
@@ -134,17 +135,23 @@ export function questionsOf(
     awaited: incarnations.awaited,
     leasesOf: (agent) => incarnations.leases(agent, givenText()),
     receipts: incarnations.receipts,
-    attention: async (tenant, limit) =>
-      attentionOf(
+    attention: async (tenant, limit) => {
+      const doubtful = await offers.doubtful(tenant);
+      const doubts = doubtful.map(async (offer) =>
+        doubtOf(offer, (await ofCase(offer.ref)).case(offer.ref), await audit.list(offer.ref)),
+      );
+      return attentionOf(
         {
           effects: await effects.unknown(tenant, clock.given(), limit),
           quarantines: await quarantines.list(tenant),
+          doubts: await Promise.all(doubts),
           questions: await candidates.asked(tenant, limit),
           plans: await candidates.exhausted(tenant, limit),
           unanswered: await incarnations.unanswered(patienceEnds(clock.given() ?? new Date())),
         },
         limit,
-      ),
+      );
+    },
   };
 }
 

@@ -79,7 +79,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
     key: {
       tenant: ref.tenant,
       root: ref.root,
-      sender: writer,
+      sender: actsFor(writer),
       handoffId: handoffIdOf(ref.caseId, epoch),
       attempt,
     },
@@ -91,6 +91,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   markInDoubt: ofAttempt,
   releaseOffer: ({ key }) => ofAttempt(key),
   closeOffer: ({ key }) => ofAttempt(key),
+  settleDoubt: ({ key }) => ofAttempt(key),
   // The kind too: a case that another ledger hands in may not be known yet.
   accept: ({ ref, key, kind, toAgent }) => ({
     ...ofCase({ ref }),

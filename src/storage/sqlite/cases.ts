@@ -19,6 +19,7 @@ export function caseTable(db: Database.Database, prepared: Prepared) {
     `UPDATE cases SET owner = @owner, epoch = epoch + 1, contract = @contract, constraints = @constraints,
        hops = @hops, tasks_left = @tasks_left WHERE ${fenced}`,
   );
+  const leap = db.prepare<object>(`UPDATE cases SET owner = @owner, epoch = @epoch WHERE ${fenced}`);
   const close = db.prepare<object>(
     `UPDATE cases SET status = 'closed', closed_at = @closed_at WHERE ${fenced}`,
   );
@@ -38,6 +39,7 @@ export function caseTable(db: Database.Database, prepared: Prepared) {
     },
     open: (row: CaseRow): void => exactlyOne(open.run(ofCase(row))),
     move: (guard: Guard, to: CaseRow): void => exactlyOne(move.run({ ...ofCase(to), ...ofGuard(guard) })),
+    leap: (guard: Guard, to: CaseRow): void => exactlyOne(leap.run({ ...ofCase(to), ...ofGuard(guard) })),
     raise: (ref: CaseRef, from: number, epoch: number): void =>
       exactlyOne(raise.run({ ...ofRef(ref), from, epoch })),
     close: (guard: Guard, closedAt: string): void =>

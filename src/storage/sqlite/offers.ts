@@ -29,6 +29,10 @@ export function offerTable(db: Database.Database, prepared: Prepared) {
   const ofCase = db.prepare<RefColumns, OfferColumns>(
     `SELECT * FROM offers WHERE ${THIS_CASE} ORDER BY rowid`,
   );
+  const doubtful = db.prepare<[string], OfferColumns>(
+    `SELECT * FROM offers o WHERE tenant = ? AND ${IS_OPEN} AND state = 'in_doubt' AND NOT EXISTS (SELECT 1 FROM quarantines q
+       WHERE q.tenant = o.tenant AND q.root = o.root AND q.case_id = o.case_id) ORDER BY rowid`,
+  );
   const last = db.prepare<object, number>(
     `SELECT coalesce(max(attempt), 0) FROM offers WHERE tenant = @tenant AND root = @root
        AND sender = @sender AND handoff_id = @handoff_id`,
@@ -45,6 +49,7 @@ export function offerTable(db: Database.Database, prepared: Prepared) {
     get: (key: AcceptanceKey): StoredOffer | null => one(get.get(ofKey(key))),
     open: (ref: CaseRef): StoredOffer | null => one(open.get(ofRef(ref))),
     ofCase: (ref: CaseRef): OfferRow[] => ofCase.all(ofRef(ref)).map((row) => offerRow(toOffer(row))),
+    doubtful: (tenant: string): OfferRow[] => doubtful.all(tenant).map((row) => offerRow(toOffer(row))),
     lastAttempt: (key: HandoffKey): number =>
       last.get({ tenant: key.tenant, root: key.root, sender: key.sender, handoff_id: key.handoffId }) ?? 0,
     list(tenant: string, { from, to, caseId, open: isOpen, holds, limit }: OfferFilter): OfferRow[] {

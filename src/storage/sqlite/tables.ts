@@ -118,6 +118,7 @@ export function viewOf(tables: Tables): View {
     heardFrom: incarnations.heard,
     unansweredSince: incarnations.unanswered,
     receipts: incarnations.receipts,
+    doubtfulOffers: offers.doubtful,
     unknownEffects: (tenant, limit) => effects.unknown(tenant, view.now, limit),
   };
   return view;
@@ -131,6 +132,10 @@ export function handlersOf(tables: Tables): ChangeHandlers {
     put_kind: ({ tenant, kind }) => kinds.put(tenant, kind),
     open_case: ({ row }) => cases.open(row),
     move_case: ({ guard, to }) => cases.move(guard, to),
+    leap_case({ guard, to, transfer }) {
+      transfers.add(transfer);
+      cases.leap(guard, to);
+    },
     close_case: ({ guard, closedAt }) => cases.close(guard, closedAt),
     add_offer: ({ guard, row }) => offers.add(guard, row),
     set_offer: ({ from, row }) => offers.set(from, row),

@@ -3,11 +3,13 @@ import { canonical, digestOf, handoffIdOf, newId, sha256Hex } from '../../../src
 import type {
   AcceptCommand,
   AcceptResult,
+  Approval,
   InheritedEffect,
   LedgerStore,
   OfferRow,
   Transfer,
 } from '../../../src/ledger/index.js';
+import { isInside } from '../../../src/ledger/index.js';
 import { createMemoryLedger } from '../../../src/storage/index.js';
 import { KIND, type OpenLedger, TestClock } from './fixtures.js';
 
@@ -38,12 +40,22 @@ export interface Crossing {
   readonly provenance: readonly Transfer[];
   /** Under which it was made; the first one where absent. */
   readonly incarnation?: string;
+  /** Of the person whose case it was. */
+  readonly approval?: Approval;
 }
 
 type Over = Partial<AcceptCommand> & {
   readonly provenance?: readonly Transfer[];
   readonly effects?: readonly InheritedEffect[];
 };
+
+interface OfferOptions {
+  readonly attempt?: number;
+  readonly text?: string;
+  readonly sent?: boolean;
+  /** Where a person owns the case. */
+  readonly approval?: Approval;
+}
 
 /** One organisation: its ledger, and what it can do to the case. */
 export class Party {
@@ -65,13 +77,14 @@ export class Party {
   async offer(
     to: Party,
     epoch: number,
-    { attempt = 1, text = 'please', sent = true } = {},
+    { attempt = 1, text = 'please', sent = true, approval }: OfferOptions = {},
   ): Promise<Crossing> {
     const effects = await this.ledger.listEffects(REF);
     const provenance = await this.ledger.listTransfers(REF);
     const message = canonical({ text, to: to.url, epoch, attempt });
     const offer = await this.ledger.intendOffer({
       ...this.at(epoch),
+      ...(approval === undefined ? {} : { writer: approval.person, approval }),
       attempt,
       toAgent: to.url,
       contract: CONTRACT,
@@ -84,7 +97,7 @@ export class Party {
       loggable: {},
     });
     if (sent) await this.ledger.markOffered(offer.key);
-    return { offer, effects, provenance };
+    return { offer, effects, provenance, ...(approval === undefined ? {} : { approval }) };
   }
 
   accept(crossing: Crossing, over: Over = {}): Promise<AcceptResult> {
@@ -92,7 +105,7 @@ export class Party {
   }
 
   acceptance(
-    { offer, effects, provenance, incarnation: made = 'inc_1' }: Crossing,
+    { offer, effects, provenance, incarnation: made = 'inc_1', approval }: Crossing,
     over: Over = {},
   ): AcceptCommand {
     const { provenance: proofs = provenance, effects: listed = effects, ...rest } = over;
@@ -107,8 +120,8 @@ export class Party {
       contract: offer.contract,
       acceptBy: offer.acceptBy,
       constraints: { caps: {}, prohibitions: [], operations: ['refund'] },
-      hops: [...proofs.map(({ key }) => key.sender), offer.key.sender],
-      tasksLeft: KIND.limits.maxTasks - proofs.length - 1,
+      hops: [...proofs.filter(isAcceptance).map(({ key }) => key.sender), offer.key.sender],
+      tasksLeft: KIND.limits.maxTasks - proofs.filter(isAcceptance).length - 1,
       envelope: offer.message,
       workId: newId('work'),
       answer: JSON.stringify({ accepted: true, receipt }),
@@ -122,6 +135,7 @@ export class Party {
       principal: principalOf(offer.key.sender),
       loggable: {},
       separate: { provenance: proofs, effects: listed, incarnation: made, receipt, receiptKey },
+      ...(approval === undefined ? {} : { approval }),
       ...rest,
     };
   }
@@ -154,9 +168,11 @@ export class Party {
     });
   }
 
-  withdraw({ offer }: Crossing) {
+  withdraw({ offer }: Crossing, takeover?: Transfer) {
     const { key, ref } = offer;
-    return this.ledger.withdraw({ key, ref, answer: WITHDRAWN, principal: principalOf(key.sender) });
+    const principal = principalOf(key.sender);
+    const told = takeover === undefined ? {} : { takeover };
+    return this.ledger.withdraw({ key, ref, answer: WITHDRAWN, principal, ...told });
   }
 
   close(
@@ -186,6 +202,9 @@ export class Party {
     return row === null ? null : [row.owner, row.epoch];
   }
 }
+
+/** Of one agent from another: nothing that passed between an agent and its persons. */
+const isAcceptance = (transfer: Transfer) => !isInside(transfer);
 
 export const WITHDRAWN = JSON.stringify({ accepted: false, code: 'withdrawn', final: true });
 

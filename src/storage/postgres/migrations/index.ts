@@ -7,6 +7,7 @@ import { sql as recovery } from './006-recovery.js';
 import { sql as frozen } from './007-frozen.js';
 import { sql as incarnation } from './008-incarnation.js';
 import { sql as pending } from './009-pending.js';
+import { sql as leaps } from './010-leaps.js';
 import { sql as candidates } from './012-candidates.js';
 
 export interface Migration {
@@ -26,6 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'frozen', sql: frozen },
   { version: 8, name: 'incarnation', sql: incarnation },
   { version: 9, name: 'pending', sql: pending },
+  { version: 10, name: 'leaps', sql: leaps },
   { version: 12, name: 'candidates', sql: candidates },
 ];
 
