@@ -7,6 +7,7 @@ import { accept, type CaseRef, type HandoffHandler, type Holdfast, openHoldfast 
 import type { Task } from '../../src/protocol/index.js';
 import { CASE_FILE, CONTRACT, freePort, temporaryFolder } from '../cli/support.js';
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
+import { answered } from './organisations.js';
 
 export type Mode = 'shared' | 'separate';
 /** Runs what is in `dist/`; `npm test` builds first. */
@@ -117,11 +118,9 @@ export async function startCandidates(mode: Mode, push = false): Promise<Candida
     return made;
   }
 
-  const [triage, first, second] = (await Promise.all(NAMES.map(start))) as [
-    Candidate & { node: Holdfast },
-    Candidate,
-    Candidate,
-  ];
+  const started = await Promise.all(NAMES.map(start));
+  for (const { node } of started) await answered(node);
+  const [triage, first, second] = started as [Candidate & { node: Holdfast }, Candidate, Candidate];
   const ref = triage.node.caseRef(CASE, triage.url);
   const caseFile = JSON.parse(readFileSync(CASE_FILE, 'utf8'));
 
