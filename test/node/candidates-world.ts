@@ -7,6 +7,7 @@ import { accept, type CaseRef, type HandoffHandler, type Holdfast, openHoldfast 
 import type { Task } from '../../src/protocol/index.js';
 import { CASE_FILE, CONTRACT, freePort, temporaryFolder } from '../cli/support.js';
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
+import { answered } from './organisations.js';
 
 export type Mode = 'shared' | 'separate';
 /** Runs what is in `dist/`; `npm test` builds first. */
@@ -150,6 +151,7 @@ export async function startCandidates(mode: Mode, push = false): Promise<Candida
       aheadMs += ms;
     },
     async open() {
+      if (mode === 'separate') for (const { node } of [triage, first, second]) await answered(node);
       await triage.node.openCase({ caseId: CASE, kind: 'refund', epoch: 3, importedFrom: 'helpdesk' });
     },
     handOff: async (more = {}) => triage.node.handOff(await inputOf(more)),
