@@ -372,7 +372,7 @@ const commands = fc.commands(
   { maxCommands: 40, size: 'max' },
 );
 
-/** What a batch of histories must have come across, or it has shown little. */
+/** What the longest batch of histories, of which the others are the first part, must have come across, or it has shown little. */
 const COVERED = [
   ...['ok', 'accepted', 'stored', 'decided', 'conflict'],
   ...['epoch_stale', 'epoch_ahead', 'not_owner', 'case_closed', 'case_busy'],
@@ -385,6 +385,7 @@ const COVERED = [
 async function play(
   histories: number,
   open: (clock: TestClock, run: number) => Promise<LedgerStore>,
+  covered: readonly string[] = [],
 ): Promise<void> {
   const outcomes = new Set<string>();
   let run = 0;
@@ -402,13 +403,13 @@ async function play(
     await ledger.close();
   });
   await fc.assert(property, { numRuns: histories, seed: 20_260_302 });
-  expect(COVERED.filter((outcome) => !outcomes.has(outcome))).toEqual([]);
+  expect(covered.filter((outcome) => !outcomes.has(outcome))).toEqual([]);
 }
 
 describe('any history', () => {
   it(
     '[R-062][R-072][R-073][R-075][R-076][R-079][R-082][R-083] keeps H1 to H5 and H8, in memory',
-    () => play(300, async (clock) => createMemoryLedger({ clock })),
+    () => play(300, async (clock) => createMemoryLedger({ clock }), COVERED),
     60_000,
   );
 

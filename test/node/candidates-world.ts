@@ -149,6 +149,7 @@ export async function startCandidates(mode: Mode, push = false): Promise<Candida
       aheadMs += ms;
     },
     async open() {
+      if (mode === 'separate') for (const { node } of [triage, first, second]) await answered(node);
       await triage.node.openCase({ caseId: CASE, kind: 'refund', epoch: 3, importedFrom: 'helpdesk' });
     },
     handOff: async (more = {}) => triage.node.handOff(await inputOf(more)),

@@ -208,22 +208,45 @@ describe('ordered candidates', () => {
   let world: Candidates;
   afterEach(() => world.close());
 
-  it('[R-098] gives the case to the person who is named for it', async () => {
-    world = await startCandidates('shared');
+  it('are for what the agent owns: a person approves of one offer to one agent', async () => {
+    world = await startCandidates('separate');
     await world.open();
-    const { triage, first } = world;
-    first.check = () => reject('records_disagree', 'No such payment.');
-    expect(await world.handOff({ to: first.url, escalateTo: 'ann' })).toMatchObject({ state: 'rejected' });
-    expect(await world.owners()).toEqual(new Set([`person:ann@${triage.url} at 4`]));
-    expect(await world.plan()).toBe('ended escalated');
-    expect(await triage.node.ledger.listAttention('default')).toEqual([]);
+    const { triage, first, second } = world;
+    const { ref } = world;
+    await triage.node.takeCase({ ref, epoch: 3, person: 'ann', reason: 'looked into by hand' });
+    for (const more of [{ to: [first.url, second.url] }, { to: first.url, escalateTo: 'bob' }]) {
+      await expect(world.handOff({ ...more, person: 'ann' })).rejects.toMatchObject({ code: 'usage' });
+    }
+    expect(await world.offers()).toEqual([]);
+    expect(await world.handOff({ to: first.url, person: 'ann' })).toMatchObject({ state: 'accepted' });
+    expect(await world.owners()).toEqual(new Set([`${first.url} at 5`]));
     expect(await world.problems()).toEqual([]);
   });
 
-  it.each(['C2.before_escalation', 'C2.after_escalation'])(
-    '[R-098] does so once, killed at %s',
-    async (point) => {
-      world = await startCandidates('shared');
+  it.each<Mode>(['shared', 'separate'])(
+    '[R-098] gives the case to the person who is named for it, %s',
+    async (mode) => {
+      world = await startCandidates(mode);
+      await world.open();
+      const { triage, first } = world;
+      first.check = () => reject('records_disagree', 'No such payment.');
+      expect(await world.handOff({ to: first.url, escalateTo: 'ann' })).toMatchObject({ state: 'rejected' });
+      expect(await world.owners()).toEqual(new Set([`person:ann@${triage.url} at 4`]));
+      await expect.poll(() => world.plan(), WAIT).toBe('ended escalated');
+      expect(await triage.node.ledger.listAttention('default')).toEqual([]);
+      expect(await world.problems()).toEqual([]);
+    },
+  );
+
+  it.each<[Mode, string]>([
+    ['shared', 'C2.before_escalation'],
+    ['shared', 'C2.after_escalation'],
+    ['separate', 'C2.before_escalation'],
+    ['separate', 'C2.after_escalation'],
+  ])(
+    '[R-098] does so once, %s, killed at %s',
+    async (mode, point) => {
+      world = await startCandidates(mode);
       await world.open();
       const { triage, first } = world;
       first.check = () => reject('records_disagree', 'No such payment.');

@@ -43,7 +43,9 @@ describe('the key of a receiver that changes while an offer to it is not decided
     billing.line.lose('nothing');
     await billing.up();
     await becomes('in_doubt');
+    // It was started anew, and takes no answer of that key.
     expect(await items()).toMatchObject([
+      { what: 'peer_unanswered', data: { peer: billing.url } },
       { what: 'offer_in_doubt', data: { toAgent: billing.url, handoffId: 'CASE-7001:2', attempt: 1 } },
     ]);
     expect(await world.owner(triage)).toBe(`${triage.url} at 1`);
@@ -52,6 +54,6 @@ describe('the key of a receiver that changes while an offer to it is not decided
     await triage.up();
     await becomes('accepted');
     expect(await world.owner(triage)).toBe(`${billing.url} at 2`);
-    expect(await items()).toEqual([]);
+    await vi.waitFor(async () => expect(await items()).toEqual([]), WAIT);
   });
 });
