@@ -19,7 +19,7 @@ export interface SqliteTable {
 
 /** A fence on one of these would keep the ledger itself from being written. */
 const LEDGER_TABLES = new Set(
-  `meta kinds cases offers decisions work_items notes effects tasks audit holders claims quarantines transfers migrations push_configs notifications watches heard incarnations awaited_peers peer_incarnations`.split(
+  `meta kinds cases offers decisions work_items notes effects tasks audit holders claims quarantines transfers migrations push_configs notifications watches heard incarnations awaited_peers peer_incarnations pending candidate_plans sent_tasks`.split(
     ' ',
   ),
 );

@@ -73,6 +73,8 @@ describe('handoff send to several agents', () => {
   it('answers only what is asked', async () => {
     const answer = (...more: string[]) => at('handoff', 'answer', 'CASE-7001:2', ...more);
     expect(await send('--to', billing.url, '--queued')).toMatchObject({ exit: 0 });
+    const state = async () => (await at('handoff', 'show', 'CASE-7001:2')).json.offer?.state;
+    await expect.poll(state, { timeout: 15_000, interval: 50 }).toBe('accepted');
     expect(await answer()).toMatchObject({ exit: 2 });
     expect(await answer('--fact', 'invoice_id=INV-77')).toMatchObject({ exit: 2 });
     expect(await answer('--text', 'the second')).toMatchObject({

@@ -2,6 +2,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { main } from '../../src/cli/index.js';
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
 
@@ -179,6 +180,13 @@ export async function servePair(mode: 'shared' | 'separate' = 'shared'): Promise
   const proxy = await lossyProxy(billing.port, () => receiver.port);
   const at = (...argv: string[]) => run(...argv, '--dir', triage.dir, '--json');
   await at('case', 'open', CASE_FILE);
+  if (mode === 'separate') {
+    // Since its start it waits for what the other holds.
+    const answered = async () => (await at('peer', 'answers')).json.peers[0]?.state === 'answered';
+    for (const end = Date.now() + 15_000; !(await answered()); await sleep(50)) {
+      if (Date.now() > end) throw new Error('the peer has not said what it holds');
+    }
+  }
   return {
     triage,
     billing,
