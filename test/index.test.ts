@@ -7,6 +7,8 @@ it('the package exports exactly what it promises', () => {
     'EffectNotDone',
     'HoldfastError',
     'accept',
+    'clarify',
+    'decideLater',
     'defineContract',
     'isHoldfastError',
     'openHoldfast',
