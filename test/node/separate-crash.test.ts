@@ -84,11 +84,19 @@ describe('with a ledger each, a case crosses once', () => {
     }
   }
 
-  it.each(['S2.after_commit', 'S3.after_mark', 'S5.before_read', 'S6.before_commit', 'S6.after_commit'])(
+  // The first answer that it reads is to its announcement.
+  it.each(['S2.after_commit', 'S3.after_mark', 'S5.before_read@2', 'S6.before_commit', 'S6.after_commit'])(
     '[R-065][R-088] from a sender that dies at %s',
-    async (point) => {
+    async (at) => {
+      const [point, hit] = at.split('@');
       const receiver = await startBilling();
-      const child = doom(`${point}=kill9`, 'send', triage.dir, billing.url, 'CASE-1');
+      const child = doom(
+        `${point}=kill9${hit === undefined ? '' : `@${hit}`}`,
+        'send',
+        triage.dir,
+        billing.url,
+        'CASE-1',
+      );
       expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
       await expectCrossed(await startTriage(), receiver);
     },
