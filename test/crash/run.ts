@@ -2,7 +2,7 @@
  * Crashes on purpose, and what must hold afterwards: nothing accepted is lost, nothing has two owners, no stale write and no effect
  * happens twice, and each case's audit replays to the ledger.
  *
- *   npm run test:crash                      all of it: every point ten times, in both modes, 1,000 kills, 50 stops; an hour on two cores
+ *   npm run test:crash                      all of it: every point of a handover that is decided at once ten times, in both modes, 1,000 kills, 50 stops; an hour on two cores
  *   npm run test:crash -- short             less of each, for the gate, and no sweep with a ledger each
  *   npm run test:crash -- MODE [N] [SEED]   one of them
  *
