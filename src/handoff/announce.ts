@@ -219,12 +219,30 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   async function takeOver(receipt: string, by: string): Promise<void> {
     const transfer = await read(receipt, by);
     if (transfer === null) return;
-    const outcome: ReceiptOutcome = await ledger.settleReceipt({ agent, by, transfer });
-    if (outcome === 'known' || outcome === 'passed') return;
     const { ref, newEpoch: epoch, toAgent } = transfer;
+    const contracts = peers.find(actsFor(toAgent))?.contracts;
+    const judged = await isJudged(transfer);
+    const outcome: ReceiptOutcome = await ledger.settleReceipt({
+      ...{ agent, by, transfer, judged },
+      ...(contracts === undefined ? {} : { contracts }),
+    });
+    if (outcome === 'known' || outcome === 'passed') return;
     const fields = { case: ref.caseId, root: ref.root, epoch, owner: toAgent, by };
-    if (outcome === 'quarantined') logger.error(fields, 'a receipt contradicts the ledger; case quarantined');
+    if (outcome === 'foreign') logger.warn(fields, 'a peer claims a case that it cannot have');
+    else if (outcome === 'quarantined')
+      logger.error(fields, 'a receipt contradicts the ledger; case quarantined');
     else logger.warn(fields, 'a receipt tells of a change of owner that the ledger had lost');
+  }
+
+  /** Whether a recovery has settled what became of the offer that the receipt accepts; asked only where that is not closed by it. */
+  async function isJudged({ key, ref }: Transfer): Promise<boolean> {
+    const offer = await ledger.getOffer(key);
+    if (offer === null || offer.state === 'accepted') return false;
+    const entries = await ledger.readAudit(ref);
+    return entries.some(({ type, data }) => {
+      const lost = data?.lost as { readonly handoffId?: unknown; readonly attempt?: unknown } | undefined;
+      return type === 'case_recovered' && lost?.handoffId === key.handoffId && lost.attempt === key.attempt;
+    });
   }
 
   /** What the receipt proves; `null` where it is of no agent known here, or not about this one: then it proves nothing. */

@@ -78,13 +78,17 @@ export interface SettleReceiptCommand {
   readonly by: string;
   /** As the verified receipt says. */
   readonly transfer: Transfer;
+  /** `name/version` of the contracts that may pass between the agent and the one who accepted; any where absent. */
+  readonly contracts?: readonly string[];
+  /** Whether a person has judged what the receipt says, in a recovery of the case. */
+  readonly judged?: boolean;
 }
 
 /**
- * What a receipt that a peer held came to. `passed`: the ledger is beyond it, by an import or a recovery. `quarantined`: the ledger
+ * What a receipt that a peer held came to. `foreign`: it is about a case that no other ledger can move. `passed`: the ledger is beyond it, by an import or a recovery. `quarantined`: the ledger
  * contradicts it, or does not know what its own agent has signed.
  */
-export type ReceiptOutcome = 'known' | 'released' | 'learned' | 'passed' | 'quarantined';
+export type ReceiptOutcome = 'foreign' | 'known' | 'released' | 'learned' | 'passed' | 'quarantined';
 
 /** A page of the receipts that name an agent as one of their two parties. */
 export interface ReceiptPage {
