@@ -145,8 +145,10 @@ function fromDecision(
   options: CrossingOptions,
 ): Promise<HandOffResult> {
   if (verdict === 'accepted') return release(offer, parseReceiptPart(answer), options);
+  // The key is used up by other bytes, of a time that this ledger has lost: these can be accepted no more.
+  const isOfOthers = verdict === 'rejected' && digest !== undefined && digest !== offer.digest;
   const closing =
-    verdict === 'withdrawn'
+    verdict === 'withdrawn' || isOfOthers
       ? { verdict: 'tombstone' as const, digest: null, expired }
       : { verdict, digest: digest ?? null, expired };
   return close(offer, parseRejectionPart(answer), closing, options);

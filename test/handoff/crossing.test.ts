@@ -237,7 +237,8 @@ describe('an offer to a receiver with a ledger of its own', () => {
       () => Promise.reject(new HoldfastError('peer_unreachable')),
       decided('withdrawn', rejectionPart({ code: 'withdrawn', final: false })),
       decided('withdrawn', rejectionPart({ code: 'withdrawn', attempt: 2 })),
-      decided('rejected', rejectionPart(), 'b'.repeat(64)),
+      decided('rejected', rejectionPart()),
+      decided('rejected', rejectionPart({ attempt: 2 }), 'b'.repeat(64)),
     ];
     for (const answer of answers) {
       onControl = answer;
@@ -251,6 +252,16 @@ describe('an offer to a receiver with a ledger of its own', () => {
     expect(await ledger.getOffer(offer.key)).toMatchObject({ state: 'accepted' });
     expect(await ledger.getCase(ref)).toMatchObject({ owner: BILLING, epoch: 2 });
     expect(asked).not.toContain('send');
+  });
+
+  it('[R-089] is closed where other bytes were rejected under its key, which can be accepted no more then', async () => {
+    onSend = async () => taskOf(rejectionPart({ code: 'duplicate_conflict', final: false }));
+    onControl = decided('rejected', rejectionPart(), 'b'.repeat(64));
+    expect(await delivery.resend(offer.key)).toMatchObject({
+      ...{ state: 'rejected', code: 'duplicate_conflict' },
+      offer: { state: 'withdrawn' },
+    });
+    expect(await ledger.getCase(ref)).toMatchObject({ owner: TRIAGE, epoch: 1 });
   });
 
   it('[R-089] does not leave again once it is in doubt', async () => {
