@@ -101,10 +101,11 @@ export function createByPerson(options: ByPersonOptions): PendingDecisions {
           `${code} is neither a rejection code nor one of ${pending.contract}.`,
         );
       }
-      const { ref, digest } = pending;
+      const { ref, digest, kind, toAgent } = pending;
       const delivery: Delivery = { key, ref, digest, principal: principalOf(pending) };
       const rejection = { code, reason, ...(hint === undefined ? {} : { hint }) };
-      await decisions.refuse(delivery, rejection, decidedBy);
+      const from = { kind, toAgent, incarnation: null };
+      await decisions.refuse(delivery, rejection, { from, decidedBy });
       return decided(key, 'rejected');
     },
 

@@ -14,6 +14,7 @@ import type {
   DecisionRow,
   DecisionTask,
   LedgerStore,
+  RejectCommand,
   SeparateAcceptance,
   WorkItem,
 } from '../ledger/index.js';
@@ -143,7 +144,11 @@ export function createDecisions(options: DecisionsOptions) {
   }
 
   /** Stores the rejection, then answers it; a decision that stands already is the answer instead. */
-  async function refuse(offer: Delivery, rejection: Rejection, decidedBy?: string): Promise<Task> {
+  async function refuse(
+    offer: Delivery,
+    rejection: Rejection,
+    { from, decidedBy }: Pick<RejectCommand, 'from' | 'decidedBy'> = {},
+  ): Promise<Task> {
     const { key, ref, digest, principal } = offer;
     const part = rejectionPart(rejection, offer, true);
     const task = decisionTask(part, toUtc(clock.now()));
@@ -157,6 +162,7 @@ export function createDecisions(options: DecisionsOptions) {
       task,
       principal,
       data: rejection.data ?? {},
+      ...(from === undefined ? {} : { from }),
       ...(decidedBy === undefined ? {} : { decidedBy }),
     });
     if (result.outcome === 'decided') return answerStored(offer, result.decision);

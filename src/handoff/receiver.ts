@@ -12,7 +12,14 @@ import {
 import { type EnvelopeRegistry, loggableOf, readAnswer, readOffer, readOfferKey } from '../envelope/index.js';
 import type { EvidenceDownloader, EvidenceStore } from '../evidence/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { DeferResult, LedgerStore, OfferStanding, PendingOffer, WorkItem } from '../ledger/index.js';
+import type {
+  DeferResult,
+  LedgerStore,
+  OfferOrigin,
+  OfferStanding,
+  PendingOffer,
+  WorkItem,
+} from '../ledger/index.js';
 import type { Message, Task } from '../protocol/index.js';
 import type { NodeIdentity, PeerDirectory, PeerKeySource, Principal } from '../trust/index.js';
 import {
@@ -112,7 +119,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       if (found.pending !== null) return await alreadyStored(offer, found.pending);
       return await judge(offer, found, { message, before: null, stores });
     } catch (error) {
-      return { task: await decisions.refuse(offer, toRejection(error)) };
+      return { task: await decisions.refuse(offer, toRejection(error), originOf(offer)) };
     }
   }
 
@@ -173,6 +180,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       const message: Message = JSON.parse(now.message);
       const principal = { agent: key.sender, tenant: key.tenant, tokenId: now.tokenId };
       const delivery: Delivery = { key, ref: now.ref, digest: now.digest, principal };
+      const stored = { from: { kind: now.kind, toAgent: now.toAgent, incarnation: null } };
       try {
         if (clock.now() > new Date(now.acceptBy)) throw new HoldfastError('offer_expired');
         if (now.state !== 'deciding') {
@@ -185,7 +193,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         const found = await ledger.offerStanding(key, offer.ref, offer.envelope.kind);
         if (found.decision === null) await judge(offer, found, { message, before: now, stores: false });
       } catch (error) {
-        await decisions.refuse(delivery, toRejection(error));
+        await decisions.refuse(delivery, toRejection(error), stored);
       }
     });
   }
@@ -223,7 +231,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         });
       case 'expired': {
         const expired = toRejection(new HoldfastError('offer_expired'));
-        return decisions.refuse({ key, ref, digest: found.digest, principal }, expired);
+        const from = { kind: found.kind, toAgent: found.toAgent, incarnation: null };
+        return decisions.refuse({ key, ref, digest: found.digest, principal }, expired, { from });
       }
       case 'stored':
         faultPoint('R2.answered');
@@ -275,6 +284,12 @@ function inHand(
     ref: { tenant, root, caseId },
     key: { tenant, root, sender, handoffId, attempt },
   };
+}
+
+/** What its sender says of its own ledger; of what another has made, or is for another, nothing follows from that. */
+function originOf({ envelope, principal }: OfferInHand): { readonly from?: OfferOrigin } {
+  const { kind, to_agent: toAgent, incarnation } = envelope;
+  return envelope.from_agent === principal.agent ? { from: { kind, toAgent, incarnation } } : {};
 }
 
 /** @throws ContractRefusal where a check asks on and on */

@@ -104,6 +104,14 @@ export interface AcceptCommand {
   readonly approval?: Approval;
 }
 
+/** Of which ledger an offer is, and whose it is to decide. */
+export interface OfferOrigin {
+  readonly kind: string;
+  readonly toAgent: string;
+  /** Under which it was made; `null` where it is to be decided whatever its sender has lost. */
+  readonly incarnation: string | null;
+}
+
 export interface RejectCommand {
   readonly key: AcceptanceKey;
   readonly ref: CaseRef;
@@ -114,6 +122,8 @@ export interface RejectCommand {
   readonly principal: Principal;
   /** As in an acceptance. */
   readonly decidedBy?: string;
+  /** Where it is known. In a `separate` kind nothing is decided before the sender was heard. */
+  readonly from?: OfferOrigin;
   readonly data: Readonly<Record<string, string | number | boolean | null>>;
 }
 

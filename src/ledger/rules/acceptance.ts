@@ -19,7 +19,10 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   const before = alreadyDecided(view, command);
   if (before !== null) return before;
   const { key, ref, epoch: presented, principal } = command;
-  const sender = separateSender(view, command);
+  const { kind: named, toAgent, separate } = command;
+  const incarnation = separate?.incarnation;
+  const sender =
+    incarnation === undefined ? [] : heardSender(view, command, { kind: named, toAgent, incarnation });
   const arrival = arrive(view, command);
   if ('audit' in arrival) return arrival;
   const { row, kind } = arrival;
@@ -52,16 +55,6 @@ export const accept: Rule<AcceptCommand, AcceptResult> = (view, command) => {
   if (changed !== undefined) return refused('case_changed', { key: changed.key, presented, current });
   return acceptance(view, command, row, arrival, open === null ? null : offerRow(open), sender);
 };
-
-/** Nothing where the kind is shared. */
-function separateSender(
-  view: LedgerView,
-  { key, ref, kind: named, toAgent, separate }: AcceptCommand,
-): readonly Change[] {
-  const kind = view.kind(ref.tenant, view.case(ref)?.kind ?? named);
-  if (kind?.mode !== 'separate' || separate === undefined) return [];
-  return [heardSender(view, key, toAgent, separate.incarnation)];
-}
 
 function acceptance(
   view: LedgerView,

@@ -3,6 +3,7 @@ import type { DecideResult, RejectCommand, WithdrawCommand } from '../commands.j
 import type { DecisionRow } from '../model.js';
 import { alreadyDecided, checkKey } from './deliveries.js';
 import { atEpoch, attemptOf, loggableData } from './facts.js';
+import { heardSender } from './incarnation.js';
 import { isAcross } from './kinds.js';
 import { closedBy, isOpen, offerRow } from './offers.js';
 import { canceled, concluded } from './pending.js';
@@ -21,7 +22,8 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
   checkKey(command);
   const before = alreadyDecided(view, command);
   if (before !== null) return before;
-  const { key, ref, digest, code, principal, decidedBy } = command;
+  const { key, ref, digest, code, principal, decidedBy, from } = command;
+  const sender = from === undefined ? [] : heardSender(view, command, from);
   const task = concluded(view, key, command.task, principal);
   const at = toUtc(view.now);
   const epoch = view.case(ref)?.epoch ?? null;
@@ -41,6 +43,7 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
   const open = offer !== null && isOpen(offer) ? offerRow(offer) : null;
   return {
     changes: [
+      ...sender,
       { do: 'add_decision', row: decision },
       ...task.changes,
       ...closedBy(open, { state: 'rejected', code, closedAt: at }),

@@ -1,4 +1,5 @@
-import { type AcceptanceKey, actsFor, HoldfastError, toUtc } from '../../core/index.js';
+import { type AcceptanceKey, actsFor, type CaseRef, HoldfastError, toUtc } from '../../core/index.js';
+import type { OfferOrigin } from '../commands.js';
 import type {
   AwaitedPeer,
   BeginIncarnationCommand,
@@ -164,16 +165,17 @@ export function waivedIn({ waived }: Standing): { readonly waived?: Standing['wa
 }
 
 /**
- * An acceptance in a `separate` kind waits for its sender alone: it may hold a receipt of this agent for the very case. And it takes no
- * offer of a time that its sender may have lost. The change proves, where others write at the same time, that the sender has said nothing new.
+ * A decision in a `separate` kind waits for its sender alone: it may hold a receipt of this agent for the very case, and a rejection would be a
+ * second decision. And it decides no offer of a time that its sender may have lost. The change proves, where others write at the same time,
+ * that the sender has said nothing new. Nothing where the kind is shared.
  * @throws peers_unanswered, incarnation_superseded: nothing is decided
  */
 export function heardSender(
   view: LedgerView,
-  key: AcceptanceKey,
-  agent: string,
-  incarnation: string,
-): Change {
+  { key, ref }: { readonly key: AcceptanceKey; readonly ref: CaseRef },
+  { kind: named, toAgent: agent, incarnation }: OfferOrigin,
+): readonly Change[] {
+  if (view.kind(ref.tenant, view.case(ref)?.kind ?? named)?.mode !== 'separate') return [];
   const { tenant, sender: peer } = key;
   const awaited = view.awaited(agent).find((one) => one.peer === peer);
   if (awaited?.state === 'waiting') {
@@ -181,8 +183,9 @@ export function heardSender(
     throw new HoldfastError('peers_unanswered', undefined, { data });
   }
   const heard = view.heardFrom(tenant, agent, peer);
-  if (heard !== null && heard.incarnation !== incarnation && !heard.open.includes(attemptName(key))) {
+  const isOfNow = incarnation === null || heard === null || heard.incarnation === incarnation;
+  if (!isOfNow && !heard.open.includes(attemptName(key))) {
     throw new HoldfastError('incarnation_superseded', undefined, { data: { since: heard.since } });
   }
-  return { do: 'check_heard', tenant, agent, peer, rev: heard?.rev ?? 0 };
+  return [{ do: 'check_heard', tenant, agent, peer, rev: heard?.rev ?? 0 }];
 }

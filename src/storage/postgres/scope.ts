@@ -100,7 +100,11 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
     party: { agent: toAgent, peer: key.sender },
   }),
   withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
-  reject: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  reject: ({ ref, key, from }) => ({
+    ...ofCase({ ref }),
+    key,
+    ...(from === undefined ? {} : { kind: from.kind, party: { agent: from.toAgent, peer: key.sender } }),
+  }),
   recordDelivery: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
   deferOffer: ({ ref, key, holder }) => ({
     ...ofCase({ ref }),

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parsePerson } from '../../../src/core/index.js';
 import { attemptName, type LedgerStore } from '../../../src/ledger/index.js';
 import type { OpenLedger } from './fixtures.js';
-import { REF, transfer, transferOf, type World, worldOf } from './parties.js';
+import { REF, SEPARATE, transfer, transferOf, type World, worldOf } from './parties.js';
 
 const CONTRACTS = ['refund-dispute/1'];
 
@@ -157,6 +157,38 @@ export function incarnationSuite(open: OpenLedger): void {
       await expect(ledger.openCase(anew)).rejects.toMatchObject({ code: 'case_quarantined' });
     });
 
+    it('[R-062] follows no receipt to where the case cannot go', async () => {
+      const { triage, billing } = world;
+      const claims = (caseId: string, contracts = CONTRACTS) => {
+        const { key, ...rest } = transfer(triage.url, billing.url, 1);
+        const claim = { ...rest, ref: { ...REF, caseId }, key: { ...key, handoffId: `${caseId}:2` } };
+        return ledger.settleReceipt({ agent: triage.url, by: billing.url, transfer: claim, contracts });
+      };
+      const owned = { owner: triage.url, epoch: 1, status: 'open' };
+      const open = async (caseId: string, kind: string) => {
+        await ledger.openCase({
+          ref: { ...REF, caseId },
+          kind,
+          owner: triage.url,
+          epoch: 1,
+          actor: triage.url,
+        });
+        return { ...REF, caseId };
+      };
+      await ledger.putKind('acme', { ...SEPARATE, kind: 'local', mode: 'shared' });
+      const local = await open('LOCAL', 'local');
+      expect(await claims('LOCAL')).toBe('foreign');
+      expect(await ledger.getCase(local)).toMatchObject(owned);
+      expect(await ledger.listQuarantined('acme')).toEqual([]);
+      const secret = await open('SECRET', 'dispute');
+      expect(await claims('SECRET', ['other/1'])).toBe('quarantined');
+      expect(await ledger.getCase(secret)).toMatchObject(owned);
+      const closed = await open('CLOSED', 'dispute');
+      await ledger.closeCase({ ref: closed, writer: triage.url, epoch: 1 });
+      expect(await claims('CLOSED')).toBe('quarantined');
+      expect(await ledger.getCase(closed)).toMatchObject({ ...owned, status: 'closed' });
+    });
+
     it('[R-166] gives out, page by page, the receipts of an agent and no others', async () => {
       const { triage, billing, legal } = world;
       for (const caseId of ['A', 'B', 'C']) {
@@ -189,6 +221,9 @@ export function incarnationSuite(open: OpenLedger): void {
       const crossing = await triage.offer(billing, 1);
       await hear('inc_2', '2026-03-02T00:00:00.000Z');
       await expect(billing.accept(crossing)).rejects.toMatchObject({ code: 'incarnation_superseded' });
+      await expect(billing.reject(crossing, 'fact_missing', 'inc_1')).rejects.toMatchObject({
+        code: 'incarnation_superseded',
+      });
       await expect(hear('inc_1', '2026-03-01T00:00:00.000Z')).rejects.toMatchObject({
         code: 'incarnation_superseded',
       });
@@ -210,6 +245,11 @@ export function incarnationSuite(open: OpenLedger): void {
         ...{ peers, living: [] },
       });
       await expect(billing.accept(crossing)).rejects.toMatchObject({ code: 'peers_unanswered' });
+      for (const made of ['inc_1', null]) {
+        await expect(billing.reject(crossing, 'fact_missing', made)).rejects.toMatchObject({
+          code: 'peers_unanswered',
+        });
+      }
       expect(await ledger.findDecision(crossing.offer.key)).toBeNull();
       await ledger.peerAnswered({ agent, peer: triage.url, incarnation: 'b_1' });
       await billing.accepted(crossing);

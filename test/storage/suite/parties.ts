@@ -146,7 +146,8 @@ export class Party {
     return transferOf(crossing.offer);
   }
 
-  reject({ offer }: Crossing, code = 'fact_missing') {
+  /** `made`: under which incarnation of its sender, where that is looked at. */
+  reject({ offer }: Crossing, code = 'fact_missing', made?: string | null) {
     const { key, ref, digest } = offer;
     const task = {
       id: newId('task'),
@@ -165,6 +166,7 @@ export class Party {
       task,
       principal: principalOf(key.sender),
       data: {},
+      ...(made === undefined ? {} : { from: { kind: KIND_NAME, toAgent: this.url, incarnation: made } }),
     });
   }
 
