@@ -40,7 +40,7 @@ export function progress({ sentTasks }: Draft, entry: AuditEntry): void {
     task: text(entry, 'task'),
     state: text(entry, 'state'),
     question: entry.data?.question ?? null,
-    answer: before?.answer ?? null,
+    answer: entry.data?.answerDropped === true ? null : (before?.answer ?? null),
   });
 }
 

@@ -21,6 +21,8 @@ export const noteTask: Rule<NoteTaskCommand, SentTask | null> = (view, command) 
   const last = before?.question ?? null;
   // What comes late says nothing new.
   const question = asked === null || (last !== null && asked.n < last.n) ? last : asked;
+  // A receiver that has lost what it asked may ask something else under the same number: to that nobody has answered.
+  const isOther = last !== null && question?.n === last.n && question.text !== last.text;
   const same =
     before?.taskId === taskId &&
     before.state === state &&
@@ -35,7 +37,7 @@ export const noteTask: Rule<NoteTaskCommand, SentTask | null> = (view, command) 
     taskId,
     state,
     question,
-    answer: before?.answer ?? null,
+    answer: isOther ? null : (before?.answer ?? null),
     at: toUtc(view.now),
   };
   return {
@@ -53,6 +55,7 @@ export const noteTask: Rule<NoteTaskCommand, SentTask | null> = (view, command) 
             task: loggableId(taskId),
             state: loggableId(state),
             question: question === null ? null : { n: question.n, digest: sha256Hex(question.text) },
+            ...(isOther && before?.answer != null ? { answerDropped: true } : {}),
           },
         },
       ],

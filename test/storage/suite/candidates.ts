@@ -151,6 +151,12 @@ export function candidateSuite(open: OpenLedger): void {
       await ledger.noteTask(note(key, 1));
       expect(await ledger.getSentTask(key)).toMatchObject({ question: { n: 2 }, answer: { n: 1 } });
       expect(await ledger.listAttention('acme')).toMatchObject([{ what: 'question_open', data: { n: 2 } }]);
+      await ledger.answerQuestion(answer(key, 2, 'tomorrow'));
+      expect(await ledger.listAttention('acme')).toEqual([]);
+      // What was asked before is lost there: the answer to it is none to this.
+      await ledger.noteTask(note(key, 2, 'To whom?'));
+      expect(await ledger.getSentTask(key)).toMatchObject({ question: { text: 'To whom?' }, answer: null });
+      expect(await ledger.listAttention('acme')).toMatchObject([{ what: 'question_open', data: { n: 2 } }]);
       expect(await problems(ledger)).toEqual([]);
       await ledger.reject(rejection(clock, 'records_disagree'));
       expect(await ledger.listAttention('acme')).toEqual([]);
