@@ -159,7 +159,7 @@ describe('an organisation', () => {
     expect(await world.handOff(triage, billing)).toMatchObject({ state: 'accepted', epoch: 2 });
   });
 
-  it('[R-088] neither accepts nor rejects what its sender may have lost', async () => {
+  it('[R-166] neither accepts nor rejects what its sender may have lost', async () => {
     await world.open();
     await triage.down();
     triage.keep();
@@ -179,7 +179,7 @@ describe('an organisation', () => {
     expect(await ledgerOf(billing).listDecisions(ref(), triage.url, 5)).toEqual([]);
   });
 
-  it('[R-088] lets a person reject nothing before the sender has said what it holds', async () => {
+  it('[R-166] lets a person reject nothing before the sender has said what it holds', async () => {
     await world.open();
     billing.check = () => decideLater();
     expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
@@ -208,7 +208,7 @@ describe('an organisation', () => {
     expect(await billing.node.ledger.findDecision(pending.key)).toBeNull();
   });
 
-  it('[R-104] gives no answer to another question than it was given for', async () => {
+  it('[R-093] gives no answer to another question than it was given for', async () => {
     await world.open();
     billing.check = ({ clarifications }) =>
       clarifications.length === 0 ? clarify('Which payment is it?') : decideLater();

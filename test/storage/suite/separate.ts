@@ -238,7 +238,7 @@ export function separateSuite(open: OpenLedger): void {
       });
     });
 
-    it('keeps to the mode in which a kind was first stored', async () => {
+    it('[R-078] keeps to the mode in which a kind was first stored', async () => {
       const { triage } = await seated('triage');
       const { ledger } = triage;
       const change = ledger.putKind('acme', { ...SEPARATE, mode: 'shared' }, { replace: true });
