@@ -2,10 +2,18 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { armFaults } from '../../dist/faults/index.js';
-import { openHoldfast, parseCaseFile, refundDispute, reject } from '../../dist/index.js';
-import { amount, caseOf, deliverAgain } from './case.mjs';
+import {
+  clarify,
+  decideLater,
+  openHoldfast,
+  parseCaseFile,
+  refundDispute,
+  reject,
+} from '../../dist/index.js';
+import { amount, answerAndDecide, caseOf, deliverAgain } from './case.mjs';
 
-const [role, dir, peer, target] = process.argv.slice(2);
+/** `second`: the agent that is asked where billing does not take a case; only where there is one. */
+const [role, dir, peer, target, second] = process.argv.slice(2);
 // What a dead process worked on is free again soon: every crash would otherwise wait for the lease of the one before.
 const pace = { leaseMs: 2_000, beatMs: 500, sweepMs: 500, workRetriesMs: [500, 500, 1_000, 2_000, 5_000] };
 const holdfast = await openHoldfast({ dir, ports: { pace } });
@@ -15,6 +23,9 @@ const stalled = (caseId) => {
   const seen = existsSync(stalls) ? readFileSync(stalls, 'utf8').split('\n') : [];
   return seen.filter((line) => line === caseId).length;
 };
+/** Between two looks at what is not decided, and how many of them a handover waits for. */
+const LOOK_MS = 200;
+const LOOKS = 20;
 let running = true;
 let lanes = [];
 
@@ -23,13 +34,18 @@ const ask = async (method, key) => {
   return answer.json();
 };
 
-if (role === 'billing') {
-  // What a case is called says what becomes of it.
+// What a case is called says what becomes of it.
+const is = (caseId, ...names) => names.some((name) => caseId.startsWith(name));
+const refuses = (caseId) => is(caseId, 'REJECT', 'PERSON') || (role === 'billing' && is(caseId, 'NEXT'));
+
+if (role !== 'triage') {
   holdfast.onHandoff(refundDispute.id, {
-    check({ caseId }) {
-      if (caseId.startsWith('REJECT')) return reject('records_disagree', 'There is no such payment.');
+    check({ caseId, clarifications }) {
+      if (refuses(caseId)) return reject('records_disagree', 'There is no such payment.');
+      if (is(caseId, 'ASK') && clarifications.length === 0) return clarify('By which channel did it come?');
+      if (is(caseId, 'LATER')) return decideLater();
       // As often as a sender tries by itself: the offer stays open.
-      if (caseId.startsWith('STALL') && stalled(caseId) < 3) {
+      if (is(caseId, 'STALL') && stalled(caseId) < 3) {
         appendFileSync(stalls, `${caseId}\n`);
         throw new Error('out of order');
       }
@@ -46,7 +62,7 @@ if (role === 'billing') {
           return calls > 0 ? { outcome: null } : 'not_done';
         },
       };
-      let answered = !caseId.startsWith('DOUBT');
+      let answered = !is(caseId, 'DOUBT');
       const perform = async (key) => {
         await ask('POST', `${caseId} ${key}`);
         if (!answered) throw new Error('the answer of the business system was lost');
@@ -76,20 +92,33 @@ async function handOver(caseId, { repeat = false, withdraw = false } = {}) {
   let result = await holdfast.handOff({
     ref,
     caseFile: parseCaseFile(Buffer.from(JSON.stringify(caseOf(caseId)))),
-    to: peer,
+    to: is(caseId, 'NEXT', 'PERSON') ? [peer, second] : peer,
+    ...(is(caseId, 'PERSON') ? { escalateTo: 'ann' } : {}),
+    waiting: is(caseId, 'QUEUE') ? 'queued' : 'blocking',
     contract: refundDispute.id,
     evidence: [{ artifactId: evidence.artifactId }],
   });
   const { key } = result.offer;
+  result = await whenDecided(result);
   if (withdraw) result = await holdfast.voidOffer(key, 'no answer');
   if (repeat) await deliverAgain(holdfast, peer, result.offer.message);
   process.send({ caseId, state: result.state, code: result.code ?? result.problem ?? null });
-  if (result.state !== 'accepted') return;
+  // The new owner is its receiver, or a person where nobody took it.
+  if ((await holdfast.ledger.getCase(ref)).owner === holdfast.url) return;
   const stale = await holdfast.note({ ref, epoch: 1, text: 'a note from the former owner' }).then(
     () => 'written',
     (error) => error.code,
   );
   if (stale === 'written') process.send({ caseId, violation: 'a stale note was written' });
+}
+
+/** Its receiver has it and does not decide at once: it is asked about, waits for a person, or is checked behind. */
+async function whenDecided(result) {
+  for (let looks = 0; result.state === 'open' && result.problem === null && looks < LOOKS; looks += 1) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    result = await holdfast.resend(result.offer.key);
+  }
+  return result;
 }
 
 async function attempt(caseId, how) {
@@ -109,6 +138,14 @@ async function lane(number) {
   }
 }
 
+async function keepDeciding() {
+  while (running) {
+    // Another may be quicker, and the other node or the database dead: the next look tells.
+    await answerAndDecide(holdfast).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
 // Nobody is left to say when to stop.
 process.on('disconnect', () => process.exit());
 process.on('message', async ({ arm, hand, how, load, stop }) => {
@@ -117,10 +154,11 @@ process.on('message', async ({ arm, hand, how, load, stop }) => {
   if (load !== undefined) lanes = Array.from({ length: load }, (_, number) => lane(number));
   if (stop !== true) return;
   running = false;
-  await Promise.allSettled(lanes);
+  await Promise.allSettled([...lanes, deciding]);
   await holdfast.close();
   process.disconnect();
 });
 
 await holdfast.start();
+const deciding = keepDeciding();
 process.send({ ready: true });

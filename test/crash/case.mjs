@@ -1,4 +1,4 @@
-// What every program under fire hands over, and how it is delivered twice.
+// What every program under fire hands over, how it is delivered twice, and what people do about offers that are not decided at once.
 
 export const amount = { amount: '49.00', currency: 'EUR' };
 
@@ -42,4 +42,27 @@ export async function deliverAgain(holdfast, peer, message) {
       params: { message: JSON.parse(message) },
     }),
   }).catch(() => undefined);
+}
+
+/** What people do where an offer is not decided at once. Whoever dies leaves it to the next process: it is to be called again and again. */
+export async function answerAndDecide(holdfast) {
+  await answerQuestions(holdfast);
+  await acceptWaiting(holdfast);
+}
+
+/** What receivers of open offers ask is answered, to each the same. */
+async function answerQuestions(holdfast) {
+  const open = await holdfast.ledger.listOffers('default', { from: holdfast.url, open: true, limit: 100 });
+  for (const { key } of open) {
+    const task = await holdfast.ledger.getSentTask(key);
+    if (task?.state !== 'TASK_STATE_INPUT_REQUIRED' || task.answer?.n === task.question?.n) continue;
+    await holdfast.answerQuestion({ key, text: 'It came by the web.' });
+  }
+}
+
+/** What a check left to a person, bob accepts. */
+async function acceptWaiting(holdfast) {
+  for (const { key } of await holdfast.listPending({ state: 'waiting' })) {
+    await holdfast.acceptPending({ key, person: 'bob' });
+  }
 }

@@ -37,7 +37,7 @@ export class Node {
   #waiting = new Map<string, (outcome: string) => void>();
 
   constructor(
-    readonly role: 'triage' | 'billing',
+    readonly role: 'triage' | 'billing' | 'second',
     private readonly args: readonly string[],
     private readonly told: Told,
     private readonly program: 'agent' | 'organisation' = 'agent',

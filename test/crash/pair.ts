@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CaseRef } from '../../src/core/index.js';
 import { type AgentFolder, makeAgents } from './agents.js';
 import type { CrashDatabase } from './databases.js';
-import { judge, type Verdict } from './judge.js';
+import { type Agents, judge, type Verdict } from './judge.js';
 import { Node, nothingTold, type Told } from './node.js';
 import { startTarget, type Target } from './target.js';
 
@@ -10,7 +10,10 @@ import { startTarget, type Target } from './target.js';
 const EFFECT_LIMIT_MS = 1_000;
 const SETTLE_MS = 90_000;
 
-/** Two agents on one ledger, each other's peers, and the business system that one of them calls. */
+/**
+ * Two agents on one ledger, each other's peers, and the business system that one of them calls; where it is asked for, a second agent
+ * that takes cases.
+ */
 export class Pair {
   private constructor(
     readonly database: CrashDatabase,
@@ -18,29 +21,33 @@ export class Pair {
     readonly told: Told,
     readonly triage: Node,
     readonly billing: Node,
-    private readonly urls: { triage: string; billing: string },
+    private readonly second: Node | null,
+    private readonly urls: Agents,
     private readonly remove: () => Promise<void>,
   ) {}
 
-  static async make(database: CrashDatabase): Promise<Pair> {
+  static async make(database: CrashDatabase, withSecond = false): Promise<Pair> {
     const limits = `effect_limit: ${EFFECT_LIMIT_MS}ms`;
-    const { list, remove } = await makeAgents(['triage', 'billing'], database.ledger, limits);
-    const [triage, billing] = list as [AgentFolder, AgentFolder];
+    const names = ['triage', 'billing', ...(withSecond ? ['second'] : [])];
+    const { list, remove } = await makeAgents(names, database.ledger, limits);
+    const [triage, billing, second] = list as [AgentFolder, AgentFolder, AgentFolder?];
     const target = await startTarget();
     const told = nothingTold();
+    const others = second === undefined ? [] : [second.url];
     return new Pair(
       database,
       target,
       told,
-      new Node('triage', [triage.dir, billing.url, target.url], told),
+      new Node('triage', [triage.dir, billing.url, target.url, ...others], told),
       new Node('billing', [billing.dir, triage.url, target.url], told),
-      { triage: triage.url, billing: billing.url },
+      second === undefined ? null : new Node('second', [second.dir, triage.url, target.url], told),
+      { triage: triage.url, billing: billing.url, second: second?.url ?? null },
       remove,
     );
   }
 
-  get nodes(): readonly [Node, Node] {
-    return [this.triage, this.billing];
+  get nodes(): readonly Node[] {
+    return [this.triage, this.billing, ...(this.second === null ? [] : [this.second])];
   }
 
   async start(): Promise<void> {
@@ -61,14 +68,14 @@ export class Pair {
       await this.#handOverAgain(ledger);
       // An effect that a dead process had started is looked up only after its limit, by whoever works on the case then.
       await sleep(EFFECT_LIMIT_MS);
-      let left = await leftIn(ledger);
+      let left = await leftIn(ledger, this.urls.triage);
       for (let tries = 1; left !== '' && Date.now() < deadline; tries++) {
         if (tries % 30 === 0) {
           await this.billing.stop();
           await this.billing.start();
         }
         await sleep(200);
-        left = await leftIn(ledger);
+        left = await leftIn(ledger, this.urls.triage);
       }
       for (const node of this.nodes) await node.stop();
       if (left !== '') this.told.violations.push(`after ${SETTLE_MS / 1000} s there are still ${left}`);
@@ -94,11 +101,20 @@ export class Pair {
   }
 }
 
-/** What is not finished yet; empty where all is. */
-export async function leftIn(ledger: Awaited<ReturnType<CrashDatabase['open']>>): Promise<string> {
+/** What is not finished yet, with the plans of this sender; empty where all is. */
+export async function leftIn(
+  ledger: Awaited<ReturnType<CrashDatabase['open']>>,
+  sender?: string,
+): Promise<string> {
   const offers = await ledger.listOffers('default', { open: true, limit: 1000 });
   const work = await ledger.listWork('default', { state: 'open', limit: 1000 });
-  return [named('open offers', offers), named('open work items', work)].filter(Boolean).join(' and ');
+  const plans = sender === undefined ? [] : await ledger.listPlans('default', sender, 1000);
+  const all = [
+    named('open offers', offers),
+    named('open work items', work),
+    named('plans of candidates', plans),
+  ];
+  return all.filter(Boolean).join(' and ');
 }
 
 function named(what: string, rows: readonly { readonly ref: CaseRef }[]): string {

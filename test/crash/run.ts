@@ -2,7 +2,7 @@
  * Crashes on purpose, and what must hold afterwards: nothing accepted is lost, nothing has two owners, no stale write and no effect
  * happens twice, and each case's audit replays to the ledger.
  *
- *   npm run test:crash                      all of it: every point of a handover that is decided at once ten times, in both modes, 1,000 kills, 50 stops; an hour on two cores
+ *   npm run test:crash                      all of it: every point of a handover ten times, in both modes, 1,000 kills, 50 stops; an hour on two cores
  *   npm run test:crash -- short             less of each, for the gate, and no sweep with a ledger each
  *   npm run test:crash -- MODE [N] [SEED]   one of them
  *
@@ -110,11 +110,11 @@ async function runSweep(rounds: number, seed: number, deadline: number): Promise
     return {
       name,
       crashes,
-      line: `${name} ${crashes} crashes, ${cases} cases, ${sum(of.map((one) => one.accepted))} accepted`,
+      line: `${name} ${crashes} crashes, ${cases} cases, ${sum(of.map((one) => one.accepted))} accepted, ${sum(of.map((one) => one.escalated))} with a person`,
     };
   });
   return {
-    line: `${points} fault points; ${each.map(({ line }) => line).join('; ')}`,
+    line: `${points} of ${POINTS.separate.length} fault points; ${each.map(({ line }) => line).join('; ')}`,
     violations: [
       ...violationsOf(results),
       ...each.flatMap(({ name, crashes }) => shortfall(`crashes on ${name}`, crashes, points * rounds)),

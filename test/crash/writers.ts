@@ -17,7 +17,7 @@ const LONGEST_LIFE_MS = 5_000;
 /** About as long as a handover takes with the work on it. */
 const HANDOVER_MS = 40;
 const SETTLE_MS = 60_000;
-const AGENTS = { triage: 'https://triage.example', billing: 'https://billing.example' };
+const AGENTS = { triage: 'https://triage.example', billing: 'https://billing.example', second: null };
 const KIND = {
   kind: 'refund',
   systemOfRecord: 'billing database',
