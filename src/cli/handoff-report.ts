@@ -14,6 +14,10 @@ const RESULT_EXIT: Readonly<Record<HandOffResult['state'], ExitCode>> = {
   open: EXIT.undecided,
 };
 
+/** What is most often amiss where a receiver does not know the case. */
+const TWO_LEDGERS =
+  'if the receiver has a ledger of its own, the kind needs `mode: separate` in both configurations.';
+
 /** What a person and a program are told of how a handover ended, or that it has not. */
 export function reportOf(result: HandOffResult): Result {
   const { offer, ...rest } = result;
@@ -32,7 +36,8 @@ function sentenceOf(result: HandOffResult): string {
     case 'rejected': {
       const fields = result.fields.map(({ path, problem }) => `\n  ${path} ${problem}`).join('');
       const next = result.retryable ? '\nCorrect it and send again: that is the next attempt.' : '';
-      const hint = result.hint === null ? '' : `\nHint: ${result.hint}`;
+      const said = result.hint ?? (result.code === 'case_unknown' ? TWO_LEDGERS : null);
+      const hint = said === null ? '' : `\nHint: ${said}`;
       return `Rejected (${name}): ${result.reason} [${result.code}]${fields}${hint}\nThe case stays with its owner at epoch ${result.offer.epoch}.${next}`;
     }
     case 'open':
