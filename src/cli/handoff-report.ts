@@ -42,7 +42,7 @@ function sentenceOf(result: HandOffResult): string {
     }
     case 'open':
       if (result.offer.state === 'in_doubt') {
-        return `In doubt (${name}): the receiver did not answer the withdrawal: ${result.reason} [${result.problem}]\nNobody knows yet whether it owns the case. It is asked until it answers; \`holdfast handoff void ${result.offer.key.handoffId}\` asks now.`;
+        return `In doubt (${name}): the receiver did not answer the withdrawal: ${result.reason} [${result.problem}]\nNobody knows yet whether it owns the case. It is asked until it answers; \`holdfast handoff void ${result.offer.key.handoffId}\` asks now, and \`holdfast attention show ${result.offer.ref.caseId}\` says what can be done.`;
       }
       if (result.problem === null) return waitingSentence(result, name);
       return `Not decided (${name}): ${result.reason} [${result.problem}]\nThe offer stays open. \`holdfast handoff resend ${result.offer.key.handoffId}\` delivers the same bytes again.`;
@@ -134,7 +134,8 @@ export function describeOffer(offer: OfferRow, { decision, task, plan }: OfferCo
           'receipt',
           decision?.verdict === 'accepted' || verified ? (verified ? 'verified' : 'not verified yet') : null,
         ],
-        ['task', task && `${task.taskId}, ${shortState(task)}`],
+        // Once the offer is closed nobody reads the task any more, and its state is an old one.
+        ['task', task && (offer.closedAt === null ? `${task.taskId}, ${shortState(task)}` : task.taskId)],
         ['question', task?.question && `${task.question.n}: ${task.question.text}`],
         ['answered', task?.answer && `question ${task.answer.n}`],
         ['plan', plan && [plan.state, plan.reason].filter(Boolean).join(': ')],

@@ -39,7 +39,9 @@ describe('agents with a ledger each', () => {
     expect((await pair.send()).exit).toBe(7);
     const voided = await run('handoff', 'void', 'CASE-7001:2', '--dir', pair.triage.dir);
     expect(voided.exit).toBe(7);
-    expect(voided.out).toMatch(/In doubt .*the receiver did not answer the withdrawal/);
+    expect(voided.out).toMatch(
+      /In doubt .*the receiver did not answer the withdrawal.*attention show CASE-7001/s,
+    );
     expect((await pair.at('handoff', 'list', '--open')).json.offers).toMatchObject([{ state: 'in_doubt' }]);
     pair.proxy.lose('nothing');
     expect(await pair.at('handoff', 'void', 'CASE-7001:2')).toMatchObject({
