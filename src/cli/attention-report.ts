@@ -162,7 +162,10 @@ function explainQuarantine(
 ): Explained {
   const { reason, witnessed, found } = data;
   const at = [ref.caseId, ...(ref.root === self ? [] : ['--root', ref.root])].join(' ');
-  const seen = witnessed.epoch === undefined ? ' --seen-epoch N' : '';
+  // Taken back by force at the other side: the epoch is the one that came out there.
+  const isTakenBack =
+    witnessed.from !== undefined && actsFor(String(witnessed.from)) === actsFor(String(witnessed.toAgent));
+  const seen = witnessed.epoch === undefined || isTakenBack ? ' --seen-epoch N' : '';
   const kind = row === null ? ' --kind KIND' : '';
   const isReceipt = reason === 'receipt_contradicted' && witnessed.toAgent !== undefined;
   const owner = isReceipt ? ` --owner ${witnessed.toAgent}` : '';

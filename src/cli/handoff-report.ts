@@ -14,6 +14,10 @@ const RESULT_EXIT: Readonly<Record<HandOffResult['state'], ExitCode>> = {
   open: EXIT.undecided,
 };
 
+/** What is most often amiss where a receiver does not know the case. */
+const TWO_LEDGERS =
+  'if the receiver has a ledger of its own, the kind needs `mode: separate` in both configurations.';
+
 /** What a person and a program are told of how a handover ended, or that it has not. */
 export function reportOf(result: HandOffResult): Result {
   const { offer, ...rest } = result;
@@ -32,12 +36,13 @@ function sentenceOf(result: HandOffResult): string {
     case 'rejected': {
       const fields = result.fields.map(({ path, problem }) => `\n  ${path} ${problem}`).join('');
       const next = result.retryable ? '\nCorrect it and send again: that is the next attempt.' : '';
-      const hint = result.hint === null ? '' : `\nHint: ${result.hint}`;
+      const said = result.hint ?? (result.code === 'case_unknown' ? TWO_LEDGERS : null);
+      const hint = said === null ? '' : `\nHint: ${said}`;
       return `Rejected (${name}): ${result.reason} [${result.code}]${fields}${hint}\nThe case stays with its owner at epoch ${result.offer.epoch}.${next}`;
     }
     case 'open':
       if (result.offer.state === 'in_doubt') {
-        return `In doubt (${name}): the receiver did not answer the withdrawal: ${result.reason} [${result.problem}]\nNobody knows yet whether it owns the case. It is asked until it answers; \`holdfast handoff void ${result.offer.key.handoffId}\` asks now.`;
+        return `In doubt (${name}): the receiver did not answer the withdrawal: ${result.reason} [${result.problem}]\nNobody knows yet whether it owns the case. It is asked until it answers; \`holdfast handoff void ${result.offer.key.handoffId}\` asks now, and \`holdfast attention show ${result.offer.ref.caseId}\` says what can be done.`;
       }
       if (result.problem === null) return waitingSentence(result, name);
       return `Not decided (${name}): ${result.reason} [${result.problem}]\nThe offer stays open. \`holdfast handoff resend ${result.offer.key.handoffId}\` delivers the same bytes again.`;
@@ -129,7 +134,8 @@ export function describeOffer(offer: OfferRow, { decision, task, plan }: OfferCo
           'receipt',
           decision?.verdict === 'accepted' || verified ? (verified ? 'verified' : 'not verified yet') : null,
         ],
-        ['task', task && `${task.taskId}, ${shortState(task)}`],
+        // Once the offer is closed nobody reads the task any more, and its state is an old one.
+        ['task', task && (offer.closedAt === null ? `${task.taskId}, ${shortState(task)}` : task.taskId)],
         ['question', task?.question && `${task.question.n}: ${task.question.text}`],
         ['answered', task?.answer && `question ${task.answer.n}`],
         ['plan', plan && [plan.state, plan.reason].filter(Boolean).join(': ')],

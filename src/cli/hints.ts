@@ -27,6 +27,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   case_quarantined:
     '`holdfast attention show` says what was witnessed of it, what was found, and what can be done.',
   schema_newer: 'Install the newer version here too; the file was not touched.',
+  peers_unanswered: '`holdfast peer answers` shows which: see that they run, and try the same again.',
   busy: 'Try again.',
 };
 

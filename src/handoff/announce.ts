@@ -88,7 +88,8 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       peers: awaited,
       living,
     });
-    logger.info({ incarnation, minted, peers: awaited.length }, 'incarnation begun');
+    // Not where another process of the agent has begun it, as of every command beside a node.
+    if (minted) logger.info({ incarnation, peers: awaited.length }, 'incarnation begun');
   }
 
   /** Peers that a case of a `separate` kind can have gone to, or come from; `null` where there is no such kind. */

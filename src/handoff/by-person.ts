@@ -98,7 +98,7 @@ export function createByPerson(options: ByPersonOptions): PendingDecisions {
       if (!known) {
         throw new HoldfastError(
           'usage',
-          `${code} is neither a rejection code nor one of ${pending.contract}.`,
+          `The code ${code} is neither a rejection in the error table nor one that ${pending.contract} declares.`,
         );
       }
       const { ref, digest, kind, toAgent } = pending;

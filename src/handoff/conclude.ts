@@ -80,7 +80,9 @@ export async function concludeFromTask(
     if (decided) return decided;
     throw new HoldfastError(
       'peer_error',
-      'The receiver says that it stored a rejection, and the shared ledger has none.',
+      `The receiver says that it stored the rejection ${part.code}, and this ledger has none: the kind is shared, and their ledgers are two. ` +
+        'Name the same ledger on both sides, or make the kind separate.',
+      { data: { rejection: part.code } },
     );
   }
   throw otherTask(task);

@@ -29,7 +29,7 @@ export function configTemplate({
 agent: ${text(agent)}
 # Peers reach this agent here; it is also its identity in tokens and receipts.
 url: ${text(url)}
-${tenant === undefined ? '' : `tenant: ${text(tenant)}\n`}# Who owns what. Agents that hand cases to each other use the same: a file, or the URL of a PostgreSQL database.
+${tenant === undefined ? '' : `tenant: ${text(tenant)}\n`}# Who owns what: a file, or the URL of a PostgreSQL database. ${mode === 'shared' ? 'Agents that hand cases to each other use the same.' : 'This agent has its own.'}
 ledger: ${text(ledger)}
 
 ${address ? '' : '# Put a proxy that ends TLS for the URL above in front of this address.\n'}listen:
@@ -46,7 +46,7 @@ receives:
 # Agents to exchange handoffs with; \`holdfast peer add\` writes here.
 peers: []
 
-# Sorts of cases. All agents on one ledger must agree on them.
+# Sorts of cases. ${mode === 'shared' ? 'All agents on one ledger must agree on them.' : 'Both sides of a handover say the same mode; it never changes.'}
 kinds:
   refund:
     system_of_record: payments

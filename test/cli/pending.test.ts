@@ -68,7 +68,7 @@ describe('offers that wait for a person', () => {
   it('[R-093] are rejected by one with a code and a reason', async () => {
     const [sending] = await handOff('CASE-2');
     const wrong = await at('reject', 'CASE-2:2', '--person', 'ann', '--code', 'nope', '--reason', 'x');
-    expect(wrong.exit).toBe(2);
+    expect(wrong).toMatchObject({ exit: 2, err: expect.stringContaining('The code nope is neither') });
     const by = ['--person', 'ann', '--code', 'records_disagree', '--reason', 'pay_B is not known here'];
     expect(await at('reject', 'CASE-2:2', ...by, '--json')).toMatchObject({
       exit: 0,

@@ -105,6 +105,7 @@ describe.each<Mode>(['shared', 'separate'])('an offer that is not decided at onc
       expect(await triage.node.answerQuestion({ key, ...ANSWER })).toMatchObject({ state: 'open' });
       await expect(triage.node.answerQuestion({ key, text: 'No, the first.' })).rejects.toMatchObject({
         code: 'duplicate_conflict',
+        message: expect.stringContaining('Question 1 has another answer already'),
       });
       first.line.lose('nothing');
       await expect.poll(() => audited('question_answered'), WAIT).toHaveLength(1);

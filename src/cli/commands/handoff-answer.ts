@@ -29,7 +29,7 @@ export function addAnswer(commands: Command, session: Session): void {
     'answer <handoff>',
     'answer what the receiver asks before it decides; one answer to each question',
     [
-      'handoff answer CASE-7001:2 --fact invoice_id=INV-77 --source payments --verified --dir triage',
+      'handoff answer CASE-7001:2 --fact reason=duplicate_capture --source support --dir triage',
       'handoff answer CASE-7001:2 --file answer.json --text "The second payment is meant." --dir triage',
     ],
   )
@@ -57,7 +57,7 @@ export function addAnswer(commands: Command, session: Session): void {
 function factsOf({ fact = [], source, verified = false }: AnswerOptions): Fact[] {
   return fact.map((given) => {
     const at = given.indexOf('=');
-    if (at < 1) throw new HoldfastError('usage', '--fact is KEY=VALUE, such as invoice_id=INV-77.');
+    if (at < 1) throw new HoldfastError('usage', '--fact is KEY=VALUE, such as reason=duplicate_capture.');
     if (source === undefined) throw new HoldfastError('usage', '--fact needs --source: who says so.');
     return { key: given.slice(0, at), value: jsonOrText(given.slice(at + 1)), source, verified };
   });

@@ -1,9 +1,16 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { initAgent, ledgerPlace, loadIdentity, redactUrl } from '../../node/index.js';
 import { asOptions } from '../options.js';
 import { type CommonOptions, leaf, type Session } from '../run.js';
 
 const OPTIONS = { agent: '--agent', url: '--url', ledger: '--ledger' };
+
+interface InitOptions extends CommonOptions {
+  agent: string;
+  url: string;
+  ledger: string;
+  mode: 'shared' | 'separate';
+}
 
 export function addInit(program: Command, session: Session): void {
   leaf(
@@ -13,6 +20,7 @@ export function addInit(program: Command, session: Session): void {
     [
       'init --agent triage --dir triage --ledger ../ledger.db',
       'init --agent billing --dir billing --ledger ../ledger.db --url http://127.0.0.1:4200',
+      'init --agent triage --dir triage --mode separate',
     ],
     { db: false },
   )
@@ -20,10 +28,15 @@ export function addInit(program: Command, session: Session): void {
     .option('--url <url>', 'the public URL at which peers reach it', 'http://127.0.0.1:4100')
     .option(
       '--ledger <target>',
-      'the ledger file, relative to the folder, or postgres://user@host/name; agents that hand over share it',
+      'the ledger file, relative to the folder, or postgres://user@host/name; with --mode shared, both agents name the same',
       'ledger.db',
     )
-    .action((options: CommonOptions & { agent: string; url: string; ledger: string }) =>
+    .addOption(
+      new Option('--mode <mode>', 'whether both agents use one ledger, or each has its own')
+        .choices(['shared', 'separate'])
+        .default('shared'),
+    )
+    .action((options: InitOptions) =>
       session.finish(options, async () => {
         const dir = session.dirOf(options);
         const config = await asOptions(OPTIONS, () => initAgent({ ...options, dir }));

@@ -14,9 +14,12 @@ export const putKind: Rule<PutKindCommand, 'created' | 'same' | 'replaced'> = (v
   if (stored !== null) {
     if (canonical(stored) === canonical(kind)) return { changes: [], audit: null, result: 'same' };
     // What closes an offer hangs on the mode, so that it cannot change under the offers that are open.
-    if (!replace || stored.mode !== kind.mode) {
-      throw new HoldfastError('kind_conflict', undefined, { data: { kind: kind.kind } });
+    if (stored.mode !== kind.mode) {
+      throw new HoldfastError('kind_conflict', undefined, {
+        data: { kind: kind.kind, stored: stored.mode, configured: kind.mode },
+      });
     }
+    if (!replace) throw new HoldfastError('kind_conflict', undefined, { data: { kind: kind.kind } });
   }
   return {
     changes: [{ do: 'put_kind', tenant, kind }],

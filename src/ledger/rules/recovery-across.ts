@@ -34,7 +34,7 @@ export function recoverAcross(
   if (owner === undefined || owner === '') {
     throw new HoldfastError(
       'usage',
-      `Cases of kind ${kind.kind} are of the mode separate: say who owns it by what was found in the other ledgers.`,
+      `Cases of kind ${kind.kind} are of the mode separate: say who owns it (--owner), by what was found in the other ledgers.`,
     );
   }
   const proof = proofOf(quarantine, ref, owner, epochSeen, view);

@@ -74,7 +74,12 @@ export const answerQuestion: Rule<AnswerQuestionCommand, SentTask> = (view, comm
   const task = view.sentTask(key);
   if (task?.answer?.n === n) {
     if (task.answer.message === message) return { changes: [], audit: null, result: task };
-    return refuse({ ...refused, code: 'duplicate_conflict', data: { question: n } });
+    return refuse({
+      ...refused,
+      code: 'duplicate_conflict',
+      message: `Question ${n} has another answer already; there is one to each.`,
+      data: { question: n },
+    });
   }
   if (!isOpen(offer)) return refuse({ ...refused, code: 'offer_decided', data: { state: offer.state } });
   if (task === null || task.question?.n !== n) return refuse({ ...refused, code: 'question_unknown' });
