@@ -39,7 +39,7 @@ import type {
 export interface People {
   /** The owner that a person of this node is; this agent where none is named. @throws usage */
   writerOf(person: string | undefined): string;
-  /** @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data; withdraw_needed, offer_decided */
+  /** @throws epoch_stale, not_owner, effect_in_flight, case_closed, personal_data; withdraw_needed, offer_decided, peers_unanswered */
   take(input: TakeCaseInput): Promise<CaseRow>;
   /** @throws as `take` */
   reassign(input: ReassignInput): Promise<CaseRow>;

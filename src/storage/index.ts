@@ -8,7 +8,7 @@ export { type LedgerStatus, ledgerStatus } from './care/status.js';
 export { type OpenFences, openFences } from './fences.js';
 export { openEvidenceFiles } from './files/evidence-files.js';
 export { openWitnessFiles, type Seen, type SeenLedger, type WitnessFiles } from './files/witness-files.js';
-export { createMemoryLedger } from './memory/index.js';
+export { createMemoryLedger, MemoryDisk } from './memory/index.js';
 export { type LedgerOptions, openLedger } from './open.js';
 export { openPostgresLedger, type PostgresLedgerOptions, type TimelineInfo } from './postgres/index.js';
 export { openSqliteLedger } from './sqlite/index.js';

@@ -1,8 +1,9 @@
 import { actsFor, parsePerson } from '../../src/core/index.js';
-import type { CaseRow, OwnerChange, Transfer } from '../../src/ledger/index.js';
+import type { CaseRow, ChangeProof, OwnerChange, Transfer } from '../../src/ledger/index.js';
 import { isInside } from '../../src/ledger/index.js';
 import { type Crossing, type Party, REF } from '../storage/suite/parties.js';
 import { inside, personOf } from '../storage/suite/takeovers.js';
+import type { Member } from './separate-member.js';
 
 /* What persons do in the search: they take cases, pass them on, give them back, and let their agent offer them. */
 
@@ -11,7 +12,7 @@ export const isOf = (row: CaseRow | null, party: Party): row is CaseRow =>
   row !== null && actsFor(row.owner) === party.url;
 
 /** The agent's case goes to a person; a person's to the other, or back. */
-export async function passOn(party: Party, rng: () => number): Promise<void> {
+export async function passOn(party: Member, rng: () => number): Promise<void> {
   const row = await party.ledger.getCase(REF);
   if (!isOf(row, party)) return;
   const persons = [personOf(party), personOf(party, 'bob')].filter((one) => one !== row.owner);
@@ -22,7 +23,9 @@ export async function passOn(party: Party, rng: () => number): Promise<void> {
       : rng() < 0.5
         ? ['reassignment', to]
         : ['return', party.url];
-  await party.ledger.changeOwner(inside(party, change, [row.owner, next], row.epoch));
+  const command = inside(party, change, [row.owner, next], row.epoch);
+  const proof = { ...(command.proof as ChangeProof), digest: `${change} ${party.words()}` };
+  await party.ledger.changeOwner({ ...command, proof });
 }
 
 /** As a node does it that thinks that a takeover ends whatever an offer may still come to. */

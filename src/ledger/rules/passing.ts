@@ -2,6 +2,7 @@ import { HoldfastError, handoffIdOf, sha256Hex } from '../../core/index.js';
 import type { ChangeOwnerCommand } from '../commands.js';
 import type { AuditFact, CaseRow, Transfer } from '../model.js';
 import { attemptOf, refuse } from './facts.js';
+import { peersOf, waivedIn } from './incarnation.js';
 import type { Change, LedgerView, Ruling } from './ruling.js';
 import { moves } from './transfers.js';
 
@@ -40,6 +41,11 @@ export function passedAcross(
   if (force && (standing === null || change !== 'takeover')) {
     throw new HoldfastError('usage', 'No offer at this epoch is in doubt: take the case without force.');
   }
+  // A peer may prove that this ledger has lost changes of owner: their epochs would be issued once more.
+  const peers = peersOf(view, view.kind(ref.tenant, row.kind), owner);
+  if (peers.missing !== null) {
+    return refuse({ write: change, ref, writer: actor, code: 'peers_unanswered', data: peers.missing });
+  }
   const oldEpoch = force ? epoch + 1 : epoch;
   const { digest, receipt, receiptKey } = proof;
   const handoffId = handoffIdOf(ref.caseId, oldEpoch);
@@ -61,6 +67,6 @@ export function passedAcross(
     changes: moves(row, moved, transfer),
     facts: [],
     about: { handoffId, attempt: 1, digest },
-    data: { receiptDigest: sha256Hex(receipt), ...doubtful },
+    data: { receiptDigest: sha256Hex(receipt), ...doubtful, ...waivedIn(peers) },
   };
 }

@@ -3,12 +3,27 @@ import { judge, type LedgerStore } from '../../ledger/index.js';
 import { answer, carryOut, type Engine, readsOf } from '../engine.js';
 import { createStore } from '../store.js';
 import { queriesOf } from './queries.js';
-import { append, emptyState, handlersOf } from './state.js';
+import { append, copyOf, emptyState, handlersOf, type State } from './state.js';
 
-/** A ledger in this process's memory, by the same rules: the model for tests. Nothing of it survives. */
-export function createMemoryLedger(options: { readonly clock?: Clock } = {}): LedgerStore {
-  const { clock = systemClock } = options;
-  const state = emptyState();
+/** What a memory ledger stands on, so that a test can put a copy of it back as a disk is put back. */
+export class MemoryDisk {
+  readonly state: State;
+
+  constructor(state: State = emptyState()) {
+    this.state = state;
+  }
+
+  copy(): MemoryDisk {
+    return new MemoryDisk(copyOf(this.state));
+  }
+}
+
+/** A ledger in this process's memory, by the same rules: the model for tests. Nothing of it survives but on its disk. */
+export function createMemoryLedger(
+  options: { readonly clock?: Clock; readonly disk?: MemoryDisk } = {},
+): LedgerStore {
+  const { clock = systemClock, disk = new MemoryDisk() } = options;
+  const { state } = disk;
   const handlers = handlersOf(state);
   let closed = false;
 

@@ -31,7 +31,7 @@ import { incarnationHandlersOf } from './incarnations.js';
 import { attemptKey, refKey } from './keys.js';
 import { letGoOfPending, pendingHandlersOf } from './pending.js';
 import { letGo, pushHandlersOf } from './push.js';
-import { Journal } from './tables.js';
+import { Journal, type Table } from './tables.js';
 import { type Heard, watchHandlersOf } from './watch.js';
 
 export interface Chained {
@@ -48,6 +48,17 @@ export interface State {
 export function emptyState(): State {
   const journal = new Journal();
   return { incarnation: newId('inc'), journal, tables: tablesOf(journal) };
+}
+
+/** All of it as it is now; what happens to the one is nothing to the other. */
+export function copyOf({ incarnation, tables }: State): State {
+  const journal = new Journal();
+  const copies = tablesOf(journal);
+  for (const [name, table] of Object.entries(tables)) {
+    const copy = copies[name as keyof typeof copies] as Table<unknown>;
+    copy.copyFrom(table as Table<unknown>);
+  }
+  return { incarnation, journal, tables: copies };
 }
 
 function tablesOf(journal: Journal) {

@@ -32,6 +32,11 @@ export class Table<Row> {
     return this.#rows.get(JSON.stringify(key)) ?? null;
   }
 
+  /** Takes over all rows of another, as copies of its own. */
+  copyFrom(other: Table<Row>): void {
+    for (const [id, row] of other.#rows) this.#rows.set(id, structuredClone(row));
+  }
+
   all(): Row[] {
     return [...this.#rows.values()];
   }

@@ -3,6 +3,7 @@ import { parsePerson } from '../../../src/core/index.js';
 import { attemptName, type LedgerStore } from '../../../src/ledger/index.js';
 import type { OpenLedger } from './fixtures.js';
 import { REF, SEPARATE, transfer, transferOf, type World, worldOf } from './parties.js';
+import { inside, personOf } from './takeovers.js';
 
 const CONTRACTS = ['refund-dispute/1'];
 
@@ -70,6 +71,9 @@ export function incarnationSuite(open: OpenLedger): void {
       await expect(triage.start(1, 'r1')).rejects.toMatchObject(refused);
       await expect(triage.offer(billing, 1)).rejects.toMatchObject(refused);
       await expect(ledger.closeCase(triage.at(1))).rejects.toMatchObject(refused);
+      // A person's epoch as well may be one that was issued in the time that is lost.
+      const take = inside(triage, 'takeover', [triage.url, personOf(triage)], 1);
+      await expect(ledger.changeOwner(take)).rejects.toMatchObject(refused);
       await ledger.addNote({ ...triage.at(1), text: 'waiting' });
       expect(await answered(billing.url, 7)).toBeNull();
       expect(await answered(billing.url)).toMatchObject({ state: 'answered' });
