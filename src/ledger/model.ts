@@ -1,6 +1,5 @@
 import type { AcceptanceKey, CaseRef, Money, Withheld } from '../core/index.js';
 import type { CandidatePlan } from './candidates.js';
-import type { PendingOffer } from './pending.js';
 
 /**
  * One change of owner of a case of a `separate` kind, proved by the receipt that the new owner's node signed. A ledger takes it as true:
@@ -273,7 +272,7 @@ export type CaseAttention = { readonly ref: CaseRef; readonly since: string } & 
       readonly what: 'decision_waiting';
       /** An offer to `toAgent`. `state`: a person has to decide (`waiting`), or its check has not come to an end for long (`deciding`). */
       readonly data: Pick<AcceptanceKey, 'handoffId' | 'attempt' | 'sender'> &
-        Pick<PendingOffer, 'toAgent' | 'contract' | 'acceptBy' | 'state'>;
+        Pick<OfferRow, 'toAgent' | 'contract' | 'acceptBy'> & { readonly state: string };
     }
   /** `offer_in_doubt`: its receiver may own the case. `risk_double_owner`: and a person has taken the case over all the same. */
   | { readonly what: 'offer_in_doubt' | 'risk_double_owner'; readonly data: DoubtfulOffer }
