@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
 import pg from 'pg';
 import { postgresFences, present, sqliteFences } from '../src/fence/index.js';
 import type { LedgerStore } from '../src/ledger/index.js';
-import { openPostgresLedger, openSqliteLedger } from '../src/storage/index.js';
+import { openPostgresLedger, openSqliteLedger, sqliteLedgerTables } from '../src/storage/index.js';
 import { startPostgres } from '../test/postgres/server.js';
 
 const ROUNDS = Number(process.env.ROUNDS ?? 1500);
@@ -69,7 +69,7 @@ async function sqlite(): Promise<void> {
   for (const table of ['plain', 'fenced']) {
     db.exec(`CREATE TABLE ${table} (id INTEGER PRIMARY KEY, case_id TEXT NOT NULL, amount TEXT NOT NULL)`);
   }
-  await sqliteFences(db).apply(spec);
+  await sqliteFences(db, sqliteLedgerTables()).apply(spec);
   const plain = db.prepare('INSERT INTO plain (id, case_id, amount) VALUES (?, ?, ?)');
   const fenced = db.prepare('INSERT INTO fenced (id, case_id, amount, holdfast_token) VALUES (?, ?, ?, ?)');
   const begin = db.prepare('BEGIN IMMEDIATE');

@@ -32,6 +32,36 @@ export function explainQuestion({ data }: Of<'question_open'>, at: string): Expl
   };
 }
 
+/** Only the agent that the offer is to can decide; in a shared ledger its sender sees it, too. */
+export function explainDecision({ ref, data }: Of<'decision_waiting'>, self: string): ExplainedHandoff {
+  const { handoffId, attempt, sender, toAgent, contract, acceptBy, state } = data;
+  const named = `${handoffId} --attempt ${attempt} --from ${sender} --root ${ref.root} --person ID`;
+  return {
+    fields: [
+      ['handoff', handoffId],
+      ['attempt', attempt],
+      ['from', sender],
+      ['to', toAgent],
+      ['contract', contract],
+      ['accept by', acceptBy],
+    ],
+    safe: [
+      state === 'waiting'
+        ? 'The check leaves this offer to a person.'
+        : 'The check of this offer has not come to an end: look whether a node of the agent runs, and what it logs. A person can decide all the same.',
+      `The sender owns the case until the offer is accepted. Accepted, ${toAgent} owns it, and its work begins.`,
+      'Reject it where it is not for this agent: the sender learns the code and the reason, and can ask somebody else.',
+      'Undecided at its accept_by it is rejected as expired, and the case stays with its sender.',
+    ],
+    commands: [
+      ...(toAgent === self ? [] : [`at the agent ${toAgent}:`]),
+      'holdfast handoff pending',
+      `holdfast handoff accept ${named}`,
+      `holdfast handoff reject ${named} --code CODE --reason "TEXT"`,
+    ],
+  };
+}
+
 export function explainCandidates(
   { ref, data }: Of<'candidates_exhausted'>,
   row: CaseRow | null,

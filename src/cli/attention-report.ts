@@ -1,7 +1,12 @@
 import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
 import type { AttentionItem, AuditEntry, CaseAttention, CaseRow } from '../ledger/index.js';
 import type { Holdfast } from '../node/index.js';
-import { describeCandidate, explainCandidates, explainQuestion } from './attention-handoffs.js';
+import {
+  describeCandidate,
+  explainCandidates,
+  explainDecision,
+  explainQuestion,
+} from './attention-handoffs.js';
 import type { Explained, Of } from './attention-item.js';
 import { ambiguous } from './cases.js';
 import { explainDoubt } from './doubt-report.js';
@@ -103,6 +108,8 @@ function explain(
       return explainQuarantine(item, row, self);
     case 'question_open':
       return { ...explainQuestion(item, at), history: [] };
+    case 'decision_waiting':
+      return { ...explainDecision(item, self), history: [] };
     case 'candidates_exhausted':
       return { ...explainCandidates(item, row, at), history: [] };
     case 'offer_in_doubt':
@@ -257,6 +264,11 @@ function rowOf(item: AttentionItem): string[] {
   if (item.what === 'candidates_exhausted') {
     const particulars = `${item.data.reason}: ${item.data.candidates.map(describeCandidate).join('; ')}`;
     return [ref.caseId, 'candidates exhausted', since, particulars, ref.root];
+  }
+  if (item.what === 'decision_waiting') {
+    const { handoffId, attempt, sender, toAgent, acceptBy } = item.data;
+    const particulars = `${handoffId}, attempt ${attempt}, from ${sender} to ${toAgent}, by ${acceptBy}`;
+    return [ref.caseId, 'decision waiting', since, particulars, ref.root];
   }
   if (item.what !== 'effect_unknown') {
     const { handoffId, attempt, toAgent } = item.data;

@@ -40,6 +40,7 @@ export function explainDoubt(
           `${toAgent} does not answer: nobody here knows whether it owns the case. It is asked until it answers, and the offer closes by that answer. Waiting is safe.`,
           'Until then no effect starts here, and nothing is offered to anybody else. Notes are possible. Do nothing outside that the receiver may be doing.',
           `If it cannot be reached, look whether its address, its key and the network are as configured; where its key has changed, take the new one (\`holdfast peer add --replace\`). Or ask its people.`,
+          'If it answers and the log has `receipt_invalid` or `duplicate_conflict`, the offer may have been changed on its way, which only TLS prevents: no answer closes it then. Agree with its people whose the case is.',
           'Only if the case cannot wait and the receiver is gone: take it by force, as a person. Two may own the case then, until the receiver has answered or somebody has found out.',
         ],
     commands: here ? (isTaken ? [query, settle] : [query, ask, take]) : [`at the agent ${sender}:`, query],

@@ -142,8 +142,8 @@ export const V10: Variant = {
             ],
             decisions: [withdrawn(1), accepted(2)],
             refused: [final('the first offer, once more', 'withdrawn')],
-            // The offer that comes once more, and the late acceptance, which both the ledger and the receiver note.
-            deliveries: { repeated: 3, conflicting: 0 },
+            // The late acceptance, which the ledger notes as it refuses it, and the offer that comes once more.
+            deliveries: { repeated: 2, conflicting: 0 },
             trail: [first, ...second, { at: 'late acceptance', ...released }],
           }
         : {

@@ -2,7 +2,7 @@ import type { PostgresClient, SqliteDatabase } from './connection.js';
 import { postgresFenceSql } from './postgres.js';
 import { assertTable, checkPostgresFence } from './postgres-check.js';
 import type { FenceReport } from './report.js';
-import { checkSpec, type FenceSpec } from './spec.js';
+import { checkSpec, type FenceSpec, ledgersOwn } from './spec.js';
 import { sqliteFence } from './sqlite.js';
 import { checkSqliteFence } from './sqlite-check.js';
 
@@ -38,20 +38,24 @@ export function postgresFences(client: PostgresClient): Fences {
   };
 }
 
-/** Fences in the ledger's SQLite file. */
-export function sqliteFences(db: SqliteDatabase): Fences {
+/** Fences in the ledger's SQLite file. A fence on one of `own`, the ledger's tables, would keep the ledger itself from being written. */
+export function sqliteFences(db: SqliteDatabase, own: ReadonlySet<string>): Fences {
+  const assertNotOwn = (spec: FenceSpec): FenceSpec => {
+    if (own.has(spec.table)) throw ledgersOwn();
+    return spec;
+  };
   return {
-    sql: async (spec) => sqliteFence(db, spec).sql,
+    sql: async (spec) => sqliteFence(db, assertNotOwn(spec)).sql,
     async apply(spec) {
       db.exec('BEGIN IMMEDIATE');
       try {
-        db.exec(sqliteFence(db, spec).sql);
+        db.exec(sqliteFence(db, assertNotOwn(spec)).sql);
         db.exec('COMMIT');
       } catch (error) {
         db.exec('ROLLBACK');
         throw error;
       }
     },
-    check: async (spec) => checkSqliteFence(db, spec),
+    check: async (spec) => checkSqliteFence(db, assertNotOwn(spec)),
   };
 }

@@ -34,7 +34,7 @@ export function checkSpec(spec: FenceSpec, maxBytes = POSTGRES_NAME_MAX_BYTES): 
   for (const source of [spec.tenant, spec.root]) {
     if ('column' in source) checkName('column', source.column, maxBytes);
   }
-  if (spec.schema === 'holdfast') throw new HoldfastError('usage', "The ledger's own tables take no fence.");
+  if (spec.schema === 'holdfast') throw ledgersOwn();
   const columns = columnsOf(spec);
   if (new Set(columns).size < columns.length) {
     throw new HoldfastError('usage', 'Case, tenant, root and token are in columns of their own.');
@@ -52,6 +52,10 @@ export function noLedger(): HoldfastError {
   const message =
     'The database holds no ledger of this version: `holdfast db migrate` makes it, or brings it up.';
   return new HoldfastError('usage', message);
+}
+
+export function ledgersOwn(): HoldfastError {
+  return new HoldfastError('usage', "The ledger's own tables take no fence.");
 }
 
 export function quoteName(name: string): string {

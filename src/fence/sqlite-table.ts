@@ -17,20 +17,12 @@ export interface SqliteTable {
   readonly unique: readonly UniqueKey[];
 }
 
-/** A fence on one of these would keep the ledger itself from being written. */
-const LEDGER_TABLES = new Set(
-  `meta kinds cases offers decisions work_items notes effects tasks audit holders claims quarantines transfers migrations push_configs notifications watches heard incarnations awaited_peers peer_incarnations pending candidate_plans sent_tasks`.split(
-    ' ',
-  ),
-);
-
 /**
  * Looks at a table of the file.
  * @throws usage where it is not there or can take no fence
  */
 export function readSqliteTable(db: SqliteDatabase, spec: FenceSpec): SqliteTable {
   const { table } = spec;
-  if (LEDGER_TABLES.has(table)) throw new HoldfastError('usage', "The ledger's own tables take no fence.");
   const ledger = db
     .prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name IN ('cases', 'quarantines')")
     .get();

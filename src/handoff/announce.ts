@@ -45,11 +45,13 @@ export interface Announcer {
    */
   begin(): Promise<void>;
   /** Asks every peer that has not answered, once, whose time it is. */
-  ask(stop?: AbortSignal): Promise<void>;
-  /** A peer has announced itself, so that it can be asked now; not before the time that it was given. Never fails. */
-  heard(peer: string): Promise<void>;
+  ask(): Promise<void>;
+  /** A peer has announced itself, so that it is asked now, in the background; not before the time that it was given. */
+  heard(peer: string): void;
   /** Resolves once every peer has answered, or some time has passed since this process began: who acts right after a start need not be refused. */
   asked(): Promise<void>;
+  /** Begins nothing more, and resolves once nothing is under way; a request is waited for as long as connections last. */
+  stop(): Promise<void>;
 }
 
 const POLL_MS = 100;
@@ -63,9 +65,19 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   /** When each peer is to be asked again, of `performance.now()`, and how often it was. */
   const tried = new Map<string, { readonly at: number; readonly tries: number }>();
   const underWay = new Map<string, Promise<void>>();
+  /** All that uses the ledger or the wire, the callers' and the background's. */
+  const running = new Set<Promise<void>>();
+  const stopping = new AbortController();
   let begun: Promise<void> | null = null;
   let begunAt = 0;
   let settled = false;
+
+  function tracked(work: Promise<void>): Promise<void> {
+    running.add(work);
+    const end = () => void running.delete(work);
+    work.then(end, end);
+    return work;
+  }
 
   function begin(): Promise<void> {
     begun ??= beginNow().catch((error: unknown) => {
@@ -119,24 +131,27 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     const until = new Map(first.map((one) => [one.holder, one.until]));
     logger.info({ others: first.length }, 'another process of this agent may live; waiting until it says so');
     for (;;) {
-      await pause(POLL_MS);
+      await pause(POLL_MS, stopping.signal);
+      if (stopping.signal.aborted)
+        throw new HoldfastError('usage', 'The agent was closed before it had begun.');
       const now = await others();
       const renewed = now.filter((one) => (until.get(one.holder) ?? '') < one.until);
       if (renewed.length > 0 || now.length === 0) return renewed.map(({ holder }) => holder);
     }
   }
 
-  async function ask(stop?: AbortSignal): Promise<void> {
+  async function ask(): Promise<void> {
+    if (stopping.signal.aborted) return;
     const current = await ledger.getIncarnation(agent);
     if (current === null) return;
     const waiting = (await ledger.listAwaited(agent)).filter(({ state }) => state !== 'answered');
     const due = waiting.filter(({ peer }) => (tried.get(peer)?.at ?? 0) <= performance.now());
-    await Promise.all(due.map(({ peer }) => askOnce(peer, current, stop)));
+    await Promise.all(due.map(({ peer }) => askOnce(peer, current)));
   }
 
   /** Two starts at the same moment find each other not there yet; who is later tells the other that it is. */
   async function heard(peer: string): Promise<void> {
-    if (settled) return;
+    if (settled || stopping.signal.aborted) return;
     try {
       const current = await ledger.getIncarnation(agent);
       const awaited = await ledger.listAwaited(agent);
@@ -148,27 +163,28 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   async function asked(): Promise<void> {
-    while (!settled) {
+    while (!settled && !stopping.signal.aborted) {
       const waits = (await ledger.listAwaited(agent)).some(({ state }) => state === 'waiting');
       settled = !waits || performance.now() - begunAt > ASK_WAIT_MS;
-      if (!settled) await pause(ASK_POLL_MS);
+      if (!settled) await pause(ASK_POLL_MS, stopping.signal);
     }
   }
 
-  function askOnce(peer: string, current: Incarnation, stop?: AbortSignal): Promise<void> {
-    const running = underWay.get(peer);
-    if (running !== undefined) return running;
-    const asking = askOne(peer, current, stop).finally(() => underWay.delete(peer));
+  async function askOnce(peer: string, current: Incarnation): Promise<void> {
+    if (stopping.signal.aborted) return;
+    const before = underWay.get(peer);
+    if (before !== undefined) return before;
+    const asking = askOne(peer, current).finally(() => underWay.delete(peer));
     underWay.set(peer, asking);
     return asking;
   }
 
-  async function askOne(url: string, current: Incarnation, stop?: AbortSignal): Promise<void> {
+  async function askOne(url: string, current: Incarnation): Promise<void> {
     const { incarnation } = current;
     const peer = peers.find(url);
     try {
       if (peer === null) throw new HoldfastError('peer_unknown');
-      if (!(await exchange(peer, current, stop))) return;
+      if (!(await exchange(peer, current))) return;
       await ledger.peerAnswered({ agent, peer: url, incarnation });
       logger.info({ peer: url, incarnation }, 'a peer has said what it holds');
     } catch (err) {
@@ -182,11 +198,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   }
 
   /** All of it: the offers that still count, then every page of receipts. False where it was stopped. */
-  async function exchange(
-    peer: Peer,
-    { incarnation, since }: Incarnation,
-    stop?: AbortSignal,
-  ): Promise<boolean> {
+  async function exchange(peer: Peer, { incarnation, since }: Incarnation): Promise<boolean> {
     const held = await heldFor(peer.url);
     const say = { verb: 'ledger.announce' as const, incarnation, since };
     for (let at = 0; at + MAX_HELD_OFFERS < held.length; at += MAX_HELD_OFFERS) {
@@ -200,7 +212,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       if (answer.next === undefined) return true;
       if (answer.next === cursor)
         throw new HoldfastError('peer_error', 'The peer gives the same page again.');
-      if (stop?.aborted) return false;
+      if (stopping.signal.aborted) return false;
       cursor = answer.next;
     }
   }
@@ -298,5 +310,16 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     return from?.tenant ?? options.tenants[0] ?? '';
   }
 
-  return { begin, ask, heard, asked };
+  async function stop(): Promise<void> {
+    stopping.abort();
+    while (running.size > 0) await Promise.allSettled(running);
+  }
+
+  return {
+    begin: () => tracked(begin()),
+    ask: () => tracked(ask()),
+    heard: (peer) => void tracked(heard(peer)),
+    asked: () => tracked(asked()),
+    stop,
+  };
 }

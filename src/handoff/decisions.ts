@@ -117,7 +117,7 @@ export function createDecisions(options: DecisionsOptions) {
       case 'refused':
         throw new HoldfastError(result.code, undefined, { data: result.data });
       case 'decided':
-        return answerStored(offer, result.decision);
+        return answerNoted(offer, result.decision);
       case 'conflict':
         return conflict(offer);
     }
@@ -165,7 +165,7 @@ export function createDecisions(options: DecisionsOptions) {
       ...(from === undefined ? {} : { from }),
       ...(decidedBy === undefined ? {} : { decidedBy }),
     });
-    if (result.outcome === 'decided') return answerStored(offer, result.decision);
+    if (result.outcome === 'decided') return answerNoted(offer, result.decision);
     if (result.outcome === 'conflict') return conflict(offer);
     faultPoint('R3.after_reject');
     logger.info({ handoff: key.handoffId, attempt: key.attempt, code: rejection.code }, 'handoff rejected');
@@ -181,6 +181,7 @@ export function createDecisions(options: DecisionsOptions) {
     return JSON.parse(row.task);
   }
 
+  /** What arrives once it is decided: the delivery is audited, and answered with what stands. */
   async function answerStored(offer: Delivery, stored: DecisionRow): Promise<Task> {
     if (stored.digest !== null && stored.digest !== offer.digest) {
       await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_conflict');
@@ -188,6 +189,11 @@ export function createDecisions(options: DecisionsOptions) {
     }
     faultPoint('R3.before_repeat');
     await ledger.recordDelivery(offer.key, offer.ref, offer.principal, offer.digest, 'delivery_repeated');
+    return answerNoted(offer, stored);
+  }
+
+  /** The same where the transaction that met the decision has audited the delivery. */
+  async function answerNoted(offer: Delivery, stored: DecisionRow): Promise<Task> {
     // A tombstone was stored by the sender's side and has no task yet: its first late arrival makes the one that all get.
     const taskId = stored.taskId ?? `task_${sha256Hex(keyText(offer.key)).slice(0, 32)}`;
     const held = () => ledger.getTask(offer.key.tenant, offer.principal.agent, taskId);
@@ -221,5 +227,5 @@ export function createDecisions(options: DecisionsOptions) {
     return JSON.parse(task.task);
   }
 
-  return { accept, refuse, answerStored, conflict, storeTask };
+  return { accept, refuse, answerStored, answerNoted, conflict, storeTask };
 }

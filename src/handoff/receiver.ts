@@ -164,7 +164,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   async function deferred(offer: OfferInHand, result: DeferResult): Promise<Outcome> {
     switch (result.outcome) {
       case 'decided':
-        return { task: await decisions.answerStored(offer, result.decision) };
+        return { task: await decisions.answerNoted(offer, result.decision) };
       case 'conflict':
         return { task: await decisions.conflict(offer) };
       default:

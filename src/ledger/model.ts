@@ -268,6 +268,12 @@ export type CaseAttention = { readonly ref: CaseRef; readonly since: string } & 
         readonly owner: string;
       };
     }
+  | {
+      readonly what: 'decision_waiting';
+      /** An offer to `toAgent`. `state`: a person has to decide (`waiting`), or its check has not come to an end for long (`deciding`). */
+      readonly data: Pick<AcceptanceKey, 'handoffId' | 'attempt' | 'sender'> &
+        Pick<OfferRow, 'toAgent' | 'contract' | 'acceptBy'> & { readonly state: string };
+    }
   /** `offer_in_doubt`: its receiver may own the case. `risk_double_owner`: and a person has taken the case over all the same. */
   | { readonly what: 'offer_in_doubt' | 'risk_double_owner'; readonly data: DoubtfulOffer }
 );

@@ -244,6 +244,8 @@ export function createAgent(parts: AgentParts): Holdfast {
       closing ??= service
         .stop()
         .finally(() => parts.release())
+        // What still waited for a peer has failed with its connection; only then is nothing left that reads the ledger.
+        .finally(() => parts.announcer.stop())
         .finally(() => ledger.close());
       return closing;
     },

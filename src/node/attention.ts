@@ -25,12 +25,14 @@ export function attentionLog({ self, ledger, logger }: AttentionLogParts): (tena
 function concerns(item: AttentionItem, self: string): boolean {
   if (item.what === 'peer_unanswered') return item.data.agent === self;
   if (item.what === 'case_quarantined') return true;
+  if (item.what === 'decision_waiting') return item.data.toAgent === self;
   return ('sender' in item.data ? item.data.sender : item.data.owner) === self;
 }
 
 function nameOf({ what, ref, since, data }: AttentionItem): string {
   if (ref === null) return JSON.stringify([what, data.peer, data.incarnation]);
-  return JSON.stringify([what, ref.root, ref.caseId, since, 'key' in data ? data.key : null]);
+  const one = 'key' in data ? data.key : what === 'decision_waiting' ? [data.sender, data.attempt] : null;
+  return JSON.stringify([what, ref.root, ref.caseId, since, one]);
 }
 
 function log(item: AttentionItem, logger: Logger): void {
@@ -55,6 +57,14 @@ function log(item: AttentionItem, logger: Logger): void {
       logger.warn(
         { ...fields, handoff: handoffId, attempt, question: n },
         'a receiver asks something before it decides',
+      );
+      break;
+    }
+    case 'decision_waiting': {
+      const { handoffId: handoff, attempt, sender: peer, acceptBy } = item.data;
+      logger.warn(
+        { ...fields, handoff, attempt, peer, acceptBy },
+        'an offer waits for a decision; a person can accept or reject it',
       );
       break;
     }

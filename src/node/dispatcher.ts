@@ -15,7 +15,7 @@ export interface DispatcherParts {
   readonly worker: Worker;
   readonly receiver: Pick<Receiver, 'resume'>;
   readonly pushes: PushDelivery;
-  readonly announcer: Announcer;
+  readonly announcer: Pick<Announcer, 'ask'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly sweepMs: number;
@@ -86,7 +86,7 @@ export class Dispatcher {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        await announcer.ask(signal);
+        await announcer.ask();
       } catch (err) {
         const code = isHoldfastError(err) ? err.code : 'internal';
         logger.error({ code, err }, 'which peers have answered could not be looked up');

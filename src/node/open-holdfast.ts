@@ -214,7 +214,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
   const control = createControl({
     ...{ ledger, peers, receiver, logger, self, tenant: config.tenant },
     readTransfer: (receipt, ref) => verifyTransfer(receipt, ref, { identity, peers, keys }, 'takeover'),
-    onAnnounced: (peer) => void announcer.heard(peer),
+    onAnnounced: (peer) => announcer.heard(peer),
   });
   const service = new Service({
     config,

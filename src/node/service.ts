@@ -88,11 +88,12 @@ export class Service {
 
   /** What is not done when `shutdown` has passed is taken up by another process, or at the next start. */
   async stop(): Promise<void> {
-    const { config, delivery, worker, pushes, receiver, lease, logger } = this.#parts;
+    const { config, announcer, delivery, worker, pushes, receiver, lease, logger } = this.#parts;
     faultPoint('N3.draining');
     const inTime = await within(config.shutdown, [
       this.#server?.drain(),
       this.#dispatcher?.stop(),
+      announcer.stop(),
       delivery.idle(),
       worker.stop(),
       pushes.stop(),

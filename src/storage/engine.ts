@@ -152,7 +152,7 @@ export function placeOf(cursor: string): ReceiptPlace {
 /** For how long an attention item waits for a peer that may only be restarted, milliseconds. */
 const PATIENCE_MS = 60_000;
 
-/** Peers that wait since this are shown. */
+/** Peers that wait since this are shown, and offers whose check has gone on since then. */
 export function patienceEnds(now: Date): string {
   return toUtc(new Date(now.getTime() - PATIENCE_MS));
 }
@@ -179,7 +179,7 @@ export type CandidateQueries = Pick<
 /** What is asked of offers that were stored undecided. */
 export type PendingQueries = Pick<
   LedgerQueries,
-  'pending' | 'pendingOf' | 'pendings' | 'pendingOfCase' | 'freePending'
+  'pending' | 'pendingOf' | 'pendings' | 'pendingOfCase' | 'freePending' | 'awaitedDecisions'
 >;
 
 export type ReadName = keyof LedgerReads;
@@ -191,6 +191,8 @@ export interface LedgerQueries
   offersOf(ref: CaseRef): OfferRow[];
   decisionsOf(ref: CaseRef): DecisionRow[];
   pendingOfCase(ref: CaseRef): PendingOffer[];
+  /** In time still, of no quarantined case: those that wait for somebody, or are being checked for long; the longest first. */
+  awaitedDecisions(tenant: string, limit: number | undefined): PendingOffer[];
   workOf(ref: CaseRef): WorkItem[];
   /** Effects that are `unknown`, or `started` past their limit; those that have been so the longest first. */
   unknownEffects(tenant: string, limit: number | undefined): EffectRow[];
@@ -227,6 +229,7 @@ export function readsOf(ledger: LedgerQueries): LedgerReads {
             .map((offer) => doubtOf(offer, ledger.case(offer.ref), ledger.audit(offer.ref))),
           questions: ledger.openQuestions(tenant, limit),
           plans: ledger.exhaustedPlans(tenant, limit),
+          decisions: ledger.awaitedDecisions(tenant, limit),
           unanswered: ledger.unansweredSince(patienceEnds(ledger.now)),
         },
         limit,
@@ -256,6 +259,7 @@ export function attentionOf(
     readonly questions: readonly SentTask[];
     readonly unanswered: readonly AwaitedPeer[];
     readonly plans: readonly CandidatePlan[];
+    readonly decisions: readonly PendingOffer[];
   },
   limit: number | undefined,
 ): AttentionItem[] {
@@ -265,6 +269,7 @@ export function attentionOf(
     ...found.doubts,
     ...found.questions.flatMap(ofQuestion),
     ...found.plans.map(ofPlan),
+    ...found.decisions.map(ofPending),
     ...found.unanswered.map(ofAwaited),
   ]
     .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
@@ -303,6 +308,20 @@ function ofPlan({
     since: at,
     data: { attempt, epoch, candidates, reason, owner },
   };
+}
+
+function ofPending({
+  key,
+  ref,
+  receivedAt,
+  toAgent,
+  contract,
+  acceptBy,
+  state,
+}: PendingOffer): AttentionItem {
+  const { handoffId, attempt, sender } = key;
+  const data = { handoffId, attempt, sender, toAgent, contract, acceptBy, state };
+  return { what: 'decision_waiting', ref, since: receivedAt, data };
 }
 
 function ofAwaited({ agent, peer, incarnation, since }: AwaitedPeer): AttentionItem {

@@ -4,6 +4,7 @@ import { type FenceSpec, type Fences, postgresFences, sqliteFences } from '../fe
 import { toHoldfastError as ofPostgres, sqlState } from './postgres/errors.js';
 import { connect } from './sqlite/database.js';
 import { toHoldfastError as ofSqlite, sqliteCode } from './sqlite/errors.js';
+import { sqliteLedgerTables } from './sqlite/own-tables.js';
 import { isPostgresUrl, type LedgerTarget } from './target.js';
 
 /** Fences of the database that a ledger is in, while it is open. */
@@ -36,7 +37,7 @@ function openOnSqlite(file: string): OpenFences {
   const db = connect(file);
   const explain = (error: unknown) =>
     /^SQLITE_(?:ERROR|CONSTRAINT)/.test(sqliteCode(error) ?? '') ? refusedBy(error) : ofSqlite(error);
-  return opened(sqliteFences(db), explain, async () => void db.close());
+  return opened(sqliteFences(db, sqliteLedgerTables()), explain, async () => void db.close());
 }
 
 /** The table is the user's, and so is what is in the way of its fence: the database's own words say it best. */

@@ -12,4 +12,5 @@ export { createMemoryLedger, MemoryDisk } from './memory/index.js';
 export { type LedgerOptions, openLedger } from './open.js';
 export { openPostgresLedger, type PostgresLedgerOptions, type TimelineInfo } from './postgres/index.js';
 export { openSqliteLedger } from './sqlite/index.js';
+export { sqliteLedgerTables } from './sqlite/own-tables.js';
 export { isPostgresUrl, type LedgerTarget, redactUrl, resolveTarget, targetProblem } from './target.js';

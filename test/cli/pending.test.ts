@@ -57,10 +57,18 @@ describe('offers that wait for a person', () => {
     const shown = asJson.json.pending;
     expect(shown).toMatchObject([{ state: 'waiting', toAgent: billing.url }]);
     expect(shown[0].message).toBeUndefined();
+    const attention = (...argv: string[]) => run('attention', ...argv, '--dir', agent.dir);
+    expect((await attention('list')).out).toMatch(/CASE-1 +decision waiting .*CASE-1:2, attempt 1/);
+    const explained = await attention('show', 'CASE-1', '--root', triage.url);
+    expect(explained.out).toContain(`holdfast handoff accept CASE-1:2 --attempt 1 --from ${triage.url}`);
+    expect(explained.out).toContain('The check leaves this offer to a person.');
+    const by = ['--person', 'ann', '--reason', 'x', '--root', triage.url];
+    expect((await attention('resolve', 'CASE-1', ...by)).err).toContain('accepting or rejecting the offer');
     expect((await at('accept', 'CASE-1:2')).exit).toBe(2);
     expect((await at('accept', 'CASE-9:2', '--person', 'ann')).exit).toBe(9);
     const accepted = await at('accept', 'CASE-1:2', '--person', 'ann');
     expect(accepted.out).toContain(`${billing.url} owns the case at epoch 2`);
+    expect((await attention('list')).out).toContain('Nothing waits for a person.');
     expect(await sending).toMatchObject({ state: 'accepted', owner: billing.url });
     expect((await at('accept', 'CASE-1:2', '--person', 'ann', '--json')).exit).not.toBe(0);
   });

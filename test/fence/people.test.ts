@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { postgresFences, present, sqliteFences } from '../../src/fence/index.js';
+import { postgresFences, present } from '../../src/fence/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { openSqliteLedger } from '../../src/storage/index.js';
 import { KIND, openCase, ref, TestClock, TRIAGE } from '../storage/suite/fixtures.js';
-import { openPostgresWorld, SPEC } from './support.js';
+import { fencesOf, openPostgresWorld, SPEC } from './support.js';
 
 const ANN = `person:ann@${TRIAGE}`;
 const late = { ref: ref(), epoch: 3, writer: TRIAGE };
@@ -28,7 +28,7 @@ it('[R-075][R-137] the fence of an SQLite table follows a person who takes the c
     await ledger.putKind('acme', KIND);
     await openCase(ledger, 'CASE-1');
     db.exec('CREATE TABLE invoices (id INTEGER PRIMARY KEY, case_id TEXT NOT NULL)');
-    await sqliteFences(db).apply(SPEC);
+    await fencesOf(db).apply(SPEC);
     const insert = (id: number, token: string) =>
       db
         .prepare('INSERT INTO invoices (id, case_id, holdfast_token) VALUES (?, ?, ?)')

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { present, sqliteFences } from '../../src/fence/index.js';
+import { present } from '../../src/fence/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { openSqliteLedger } from '../../src/storage/index.js';
 import { BILLING, KIND, offered, openCase, TestClock, TRIAGE } from '../storage/suite/fixtures.js';
 import { transferOf } from '../storage/suite/parties.js';
-import { ACROSS, closeAcross, intendAcross, openAcross, SPEC } from './support.js';
+import { ACROSS, closeAcross, fencesOf, intendAcross, openAcross, SPEC } from './support.js';
 
 const TOKEN = `${ACROSS.caseId}:3:${TRIAGE}`;
 const clock = new TestClock();
@@ -49,7 +49,7 @@ const refused = (state: string) =>
   });
 
 describe('a fenced table of SQLite while a case is offered to a receiver with a ledger of its own', () => {
-  beforeEach(() => sqliteFences(db).apply(SPEC));
+  beforeEach(() => fencesOf(db).apply(SPEC));
 
   it('[R-061][R-075] takes no write from the intent until the offer closes', async () => {
     insert();
@@ -117,7 +117,7 @@ describe('a fenced table of SQLite while a case is offered to a receiver with a 
 });
 
 describe('an owner that races its own intent, in SQLite', () => {
-  beforeEach(() => sqliteFences(db).apply(SPEC));
+  beforeEach(() => fencesOf(db).apply(SPEC));
 
   it('[R-061][R-075] lets it wait for a write that came first', async () => {
     db.exec('BEGIN IMMEDIATE');
@@ -172,7 +172,7 @@ describe('an owner that races its own intent, in SQLite', () => {
 describe('a fence of SQLite that an earlier version applied', () => {
   it('[R-061][R-075] is not whole, knows nothing of the offer, and is mended by applying it again', async () => {
     db.exec(readFileSync(join(import.meta.dirname, 'before-freeze.sql'), 'utf8'));
-    const { ok, problems } = await sqliteFences(db).check(SPEC);
+    const { ok, problems } = await fencesOf(db).check(SPEC);
     expect(ok).toBe(false);
     expect(problems.map(({ about, state }) => [about, state])).toEqual([
       ['INSERT', 'altered'],
@@ -183,8 +183,8 @@ describe('a fence of SQLite that an earlier version applied', () => {
     await intendAcross(ledger, clock);
     insert();
     expect(() => insert(`${ACROSS.caseId}:2:${TRIAGE}`)).toThrow(refused('HF002'));
-    await sqliteFences(db).apply(SPEC);
-    expect(await sqliteFences(db).check(SPEC)).toMatchObject({ ok: true, problems: [] });
+    await fencesOf(db).apply(SPEC);
+    expect(await fencesOf(db).check(SPEC)).toMatchObject({ ok: true, problems: [] });
     expect(() => insert()).toThrow(refused('HF009'));
     expect(update).toThrow(refused('HF009'));
     expect(count()).toBe(1);

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sqliteFences } from '../../src/fence/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { openSqliteLedger } from '../../src/storage/index.js';
 import { acceptance, KIND, offered, openCase, ref, TestClock, TRIAGE } from '../storage/suite/fixtures.js';
+import { fencesOf } from './support.js';
 
 const OLD = `CASE-1:3:${TRIAGE}`;
 const clock = new TestClock();
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await offered(ledger, clock);
   db = new Database(file);
   db.exec('CREATE TABLE invoices (id INTEGER PRIMARY KEY, case_id TEXT, amount TEXT, seen TEXT)');
-  await sqliteFences(db).apply({
+  await fencesOf(db).apply({
     table: 'invoices',
     caseColumn: 'case_id',
     tenant: { value: 'acme' },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FenceSpec, present, sqliteFences } from '../../src/fence/index.js';
+import { type FenceSpec, present } from '../../src/fence/index.js';
 import type { LedgerStore } from '../../src/ledger/index.js';
 import { openSqliteLedger } from '../../src/storage/index.js';
 import {
@@ -16,6 +16,7 @@ import {
   TestClock,
   TRIAGE,
 } from '../storage/suite/fixtures.js';
+import { fencesOf } from './support.js';
 
 const SPEC: FenceSpec = {
   table: 'invoices',
@@ -45,7 +46,7 @@ beforeEach(async () => {
   await openCase(ledger, 'CASE-2');
   db = new Database(file);
   db.exec(INVOICES);
-  await sqliteFences(db).apply(SPEC);
+  await fencesOf(db).apply(SPEC);
 });
 
 afterEach(async () => {
@@ -176,8 +177,8 @@ describe('a fenced table of SQLite, written with a plain handle', () => {
 
   it('sees through partial unique indexes, and no further', async () => {
     db.exec("CREATE UNIQUE INDEX one_due ON invoices (amount) WHERE state = 'due (now)'");
-    expect((await sqliteFences(db).check(SPEC)).ok).toBe(false);
-    await sqliteFences(db).apply(SPEC);
+    expect((await fencesOf(db).check(SPEC)).ok).toBe(false);
+    await fencesOf(db).apply(SPEC);
     const put = db.prepare(
       'INSERT OR REPLACE INTO invoices (case_id, amount, state, holdfast_token) VALUES (?, 5, ?, ?)',
     );
@@ -200,7 +201,7 @@ describe('a fenced table of SQLite, written with a plain handle', () => {
     db.exec(`CREATE TABLE customers (id INTEGER PRIMARY KEY);
       CREATE TABLE letters (id INTEGER PRIMARY KEY, case_id TEXT, customer INTEGER REFERENCES customers ON DELETE CASCADE);
       INSERT INTO customers VALUES (1)`);
-    await sqliteFences(db).apply({ ...SPEC, table: 'letters' });
+    await fencesOf(db).apply({ ...SPEC, table: 'letters' });
     db.prepare('INSERT INTO letters VALUES (1, ?, 1, ?)').run('CASE-1', OLD);
     expect(() => db.exec('DELETE FROM customers')).toThrow(refused('HF001'));
     db.prepare('UPDATE letters SET holdfast_token = ?').run(`delete ${OLD}`);
@@ -231,13 +232,13 @@ describe('a fenced table of SQLite, written with a plain handle', () => {
       tenant: { column: 'tenant' },
       root: { column: 'root' },
     };
-    await sqliteFences(db).apply({ ...spec, tokenColumn: 'fence' });
+    await fencesOf(db).apply({ ...spec, tokenColumn: 'fence' });
     const put = db.prepare('INSERT INTO parts VALUES (?, ?, ?, ?, ?)');
     put.run('acme', ref().root, 'CASE-1', 1, OLD);
     expect(() => put.run('other', ref().root, 'CASE-1', 2, OLD)).toThrow(refused('HF004'));
     db.prepare('UPDATE parts SET fence = ?').run(`delete ${OLD}`);
     db.exec('DELETE FROM parts');
-    expect((await sqliteFences(db).check({ ...spec, tokenColumn: 'fence' })).ok).toBe(true);
+    expect((await fencesOf(db).check({ ...spec, tokenColumn: 'fence' })).ok).toBe(true);
   });
 });
 
@@ -272,12 +273,12 @@ describe('present, in SQLite', () => {
 });
 
 describe('the fence of a table of SQLite', () => {
-  const check = () => sqliteFences(db).check(SPEC);
+  const check = () => fencesOf(db).check(SPEC);
 
   it('is applied twice like once, and keeps what was there', async () => {
     insert(1, OLD);
     const before = db.prepare('SELECT name, sql FROM sqlite_schema ORDER BY name').all();
-    await sqliteFences(db).apply(SPEC);
+    await fencesOf(db).apply(SPEC);
     expect(db.prepare('SELECT name, sql FROM sqlite_schema ORDER BY name').all()).toEqual(before);
     expect(rows()).toEqual([{ id: 1, amount: '10.00', token: null }]);
     expect(await check()).toMatchObject({ ok: true, problems: [] });
@@ -288,7 +289,7 @@ describe('the fence of a table of SQLite', () => {
       db.exec(`DROP TRIGGER holdfast_fence_invoices_${what}`);
     }
     insert(1, OLD);
-    await sqliteFences(db).apply(SPEC);
+    await fencesOf(db).apply(SPEC);
     expect(rows()).toEqual([{ id: 1, amount: '10.00', token: null }]);
   });
 
@@ -325,7 +326,7 @@ describe('the fence of a table of SQLite', () => {
     [{ root: { value: 'nope' } }, 'URL'],
     [{ table: 'sqlite_schema' }, 'no table'],
   ])('is refused on %j', async (over, problem) => {
-    const wrong = sqliteFences(db).apply({ ...SPEC, ...over });
+    const wrong = fencesOf(db).apply({ ...SPEC, ...over });
     await expect(wrong).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(problem) });
     expect(db.inTransaction).toBe(false);
   });
@@ -338,17 +339,17 @@ describe('the fence of a table of SQLite', () => {
     const own = tables.filter((table) => table !== 'invoices');
     expect(own.length).toBeGreaterThan(10);
     for (const table of own) {
-      await expect(sqliteFences(db).apply({ ...SPEC, table })).rejects.toThrow("ledger's own");
+      await expect(fencesOf(db).apply({ ...SPEC, table })).rejects.toThrow("ledger's own");
     }
   });
 
   it('quotes names and values, whatever they are', async () => {
     db.exec(`CREATE TABLE "it's ""odd""" ("case id" TEXT)`);
     const spec = { ...SPEC, table: `it's "odd"`, caseColumn: 'case id', tokenColumn: "t'k" };
-    await sqliteFences(db).apply(spec);
+    await fencesOf(db).apply(spec);
     const put = db.prepare(`INSERT INTO "it's ""odd""" VALUES (?, ?)`);
     put.run('CASE-1', OLD);
     expect(() => put.run('CASE-1', null)).toThrow(refused('HF001'));
-    expect(await sqliteFences(db).check(spec)).toMatchObject({ ok: true });
+    expect(await fencesOf(db).check(spec)).toMatchObject({ ok: true });
   });
 });

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { type FenceSpec, postgresFences } from '../../src/fence/index.js';
+import { type FenceSpec, postgresFences, type SqliteDatabase, sqliteFences } from '../../src/fence/index.js';
 import type { LedgerStore, OfferRow } from '../../src/ledger/index.js';
-import { openPostgresLedger } from '../../src/storage/index.js';
+import { openPostgresLedger, sqliteLedgerTables } from '../../src/storage/index.js';
 import { createTestDatabase } from '../postgres/database.js';
 import { intend, KIND, openCase, ref, TestClock, TRIAGE } from '../storage/suite/fixtures.js';
 import { SEPARATE, WITHDRAWN } from '../storage/suite/parties.js';
@@ -13,6 +13,9 @@ export const SPEC: FenceSpec = {
   tenant: { value: 'acme' },
   root: { value: ref().root },
 };
+
+/** Fences of a file, as the command opens them. */
+export const fencesOf = (db: SqliteDatabase) => sqliteFences(db, sqliteLedgerTables());
 
 export interface PostgresWorld {
   readonly ledger: LedgerStore;

@@ -67,6 +67,30 @@ describe('receiving an offer', () => {
     expect(audit.filter(({ type }) => type === 'delivery_repeated')).toHaveLength(19);
   });
 
+  it.each<[string, Verdict]>([
+    ['acceptance', { verdict: 'accept' }],
+    ['rejection', { verdict: 'reject', code: 'records_disagree', reason: 'no' }],
+    ['question', { verdict: 'clarify', question: 'which payment?' }],
+  ])('[R-086][R-095] audits a delivery once whose late %s meets a decision', async (_, verdict) => {
+    const message = await heldOffer('CASE-2');
+    const { key } = await world.lastOffer('CASE-2');
+    world.handler.current = {
+      check: async () => {
+        await world.sender.withdraw(key, 'too slow');
+        return verdict;
+      },
+    };
+    const audited = async () => {
+      const { audit } = await world.ledger.snapshot({ tenant: 'default', root: TRIAGE, caseId: 'CASE-2' });
+      return audit.filter(({ type }) => type === 'delivery_repeated').length;
+    };
+    const late = await world.deliver(message);
+    expect(answerOf(late)).toMatchObject({ code: 'withdrawn', final: true });
+    expect(await audited()).toBe(1);
+    expect(await world.deliver(message)).toEqual(late);
+    expect(await audited()).toBe(2);
+  });
+
   it('[R-083] answers a late repetition of a rejected offer with the stored rejection', async () => {
     world.handler.current = { check: () => ({ verdict: 'reject', code: 'records_disagree', reason: 'no' }) };
     const message = await heldOffer('CASE-3');

@@ -112,9 +112,12 @@ async function resolve(
     const effect = await holdfast.resolveEffect({ ref, key: item.data.key, ...found });
     return { json: { effect }, text: `${effect.key} is ${effect.state}.` };
   }
-  if (what === 'question_open' || what === 'candidates_exhausted') {
-    const how =
-      what === 'question_open' ? 'answering or voiding the offer' : 'offering or giving the case to somebody';
+  if (what === 'question_open' || what === 'candidates_exhausted' || what === 'decision_waiting') {
+    const how = {
+      question_open: 'answering or voiding the offer',
+      candidates_exhausted: 'offering or giving the case to somebody',
+      decision_waiting: 'accepting or rejecting the offer',
+    }[what];
     throw new HoldfastError(
       'usage',
       `That is settled by ${how}; \`holdfast attention show ${ref.caseId}\` shows the commands.`,

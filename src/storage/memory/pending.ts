@@ -1,6 +1,6 @@
-import { isSameCase, toUtc } from '../../core/index.js';
+import { type CaseRef, isSameCase, toUtc } from '../../core/index.js';
 import type { PendingClaim, PendingOffer, TaskRow } from '../../ledger/index.js';
-import type { ChangeHandlers, PendingQueries } from '../engine.js';
+import { type ChangeHandlers, type PendingQueries, patienceEnds } from '../engine.js';
 import { attemptKey } from './keys.js';
 import type { Table } from './tables.js';
 
@@ -23,6 +23,7 @@ export function pendingHandlersOf({ pending, tasks }: PendingTables): Pick<Chang
 export function pendingQueriesOf(
   { pending }: PendingTables,
   isFree: (row: PendingOffer) => boolean,
+  quarantined: (ref: CaseRef) => boolean,
   now: Date,
 ): PendingQueries {
   const undecided = (tenant: string, toAgent: string) =>
@@ -36,6 +37,17 @@ export function pendingQueriesOf(
         .filter((row) => state === undefined || row.state === state)
         .slice(0, limit),
     pendingOfCase: (ref) => pending.where((row) => isSameCase(row.ref, ref)),
+    awaitedDecisions: (tenant, limit) =>
+      pending
+        .where(
+          (row) =>
+            row.ref.tenant === tenant &&
+            row.acceptBy >= toUtc(now) &&
+            (row.state === 'waiting' || (row.state === 'deciding' && row.receivedAt < patienceEnds(now))) &&
+            !quarantined(row.ref),
+        )
+        .sort((a, b) => (a.receivedAt < b.receivedAt ? -1 : a.receivedAt > b.receivedAt ? 1 : 0))
+        .slice(0, limit),
     freePending: ({ tenant, agent, key, limit }: PendingClaim) =>
       undecided(tenant, agent)
         .filter(

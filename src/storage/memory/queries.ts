@@ -136,6 +136,7 @@ export function queriesOf({ incarnation, tables }: State, now: Date): LedgerQuer
     ...pendingQueriesOf(
       tables,
       ({ ref, holder }) => (holder === null || !alive(holder)) && !quarantined(ref),
+      quarantined,
       now,
     ),
     ...pushQueriesOf(tables, now, alive),

@@ -1,6 +1,7 @@
 import { toUtc } from '../../core/index.js';
 import type { PendingClaim, PendingFilter, PendingOffer } from '../../ledger/index.js';
-import { type PendingColumns, toPending } from '../rows/pending.js';
+import { patienceEnds } from '../engine.js';
+import { isAwaited, type PendingColumns, toPending } from '../rows/pending.js';
 import type { Session } from './connection.js';
 import { type Ask, listOf } from './keys.js';
 
@@ -20,6 +21,14 @@ const FREE = {
     ORDER BY o.ord LIMIT $4 FOR NO KEY UPDATE OF o SKIP LOCKED`,
 };
 
+const AWAITED = {
+  name: 'awaited decisions',
+  text: `SELECT o.* FROM holdfast.pending o WHERE o.tenant = $1 AND ${isAwaited('$2', '$3')}
+    AND NOT EXISTS (SELECT 1 FROM holdfast.quarantines q
+      WHERE q.tenant = o.tenant AND q.root = o.root AND q.case_id = o.case_id)
+    ORDER BY o.received_at, o.ord LIMIT $4`,
+};
+
 /** Inside a transaction, which holds what it finds. */
 export function freePending(session: Session, claim: PendingClaim, now: Date): Promise<PendingColumns[]> {
   const { tenant, agent, limit, key } = claim;
@@ -32,6 +41,10 @@ export const pendingTable = (ask: Ask) => ({
     const [row] = await ask<PendingColumns>(OF_TASK, [tenant, taskId]);
     return row === undefined ? null : toPending(row);
   },
+  awaited: async (tenant: string, now: Date, limit: number | undefined): Promise<PendingOffer[]> =>
+    (await ask<PendingColumns>(AWAITED, [tenant, toUtc(now), patienceEnds(now), limit ?? null])).map(
+      toPending,
+    ),
   /** Undecided ones, oldest first. */
   async list(tenant: string, { toAgent, state, limit }: PendingFilter): Promise<PendingOffer[]> {
     const given = { to_agent: toAgent, state };

@@ -147,6 +147,7 @@ export function questionsOf(
           doubts: await Promise.all(doubts),
           questions: await candidates.asked(tenant, limit),
           plans: await candidates.exhausted(tenant, limit),
+          decisions: await pending.awaited(tenant, clock.given() ?? new Date(), limit),
           unanswered: await incarnations.unanswered(patienceEnds(clock.given() ?? new Date())),
         },
         limit,

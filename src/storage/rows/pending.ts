@@ -75,3 +75,9 @@ export const ofPending = (row: PendingOffer): PendingColumns => ({
   holder: row.holder,
   rev: row.rev,
 });
+
+/** Of rows `o` in SQL: in time at `now`, and waiting for somebody, or being checked since before `patience`. */
+export function isAwaited(now: string, patience: string): string {
+  return `o.state <> 'decided' AND o.accept_by >= ${now}
+    AND (o.state = 'waiting' OR (o.state = 'deciding' AND o.received_at < ${patience}))`;
+}

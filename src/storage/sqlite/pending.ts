@@ -1,8 +1,9 @@
 import type Database from 'better-sqlite3';
-import type { AcceptanceKey, CaseRef } from '../../core/index.js';
+import { type AcceptanceKey, type CaseRef, toUtc } from '../../core/index.js';
 import type { PendingClaim, PendingFilter, PendingOffer } from '../../ledger/index.js';
+import { patienceEnds } from '../engine.js';
 import { type KeyColumns, ofKey, ofRef, type RefColumns } from '../rows/keys.js';
-import { ofPending, PENDING_COLUMNS, type PendingColumns, toPending } from '../rows/pending.js';
+import { isAwaited, ofPending, PENDING_COLUMNS, type PendingColumns, toPending } from '../rows/pending.js';
 import { exactlyOne } from './errors.js';
 import { insertInto, THIS_ATTEMPT, THIS_CASE, whereGiven } from './keys.js';
 import type { Prepared } from './prepared.js';
@@ -14,6 +15,10 @@ export function pendingTable(db: Database.Database, prepared: Prepared) {
   );
   const ofCase = db.prepare<RefColumns, PendingColumns>(
     `SELECT * FROM pending WHERE ${THIS_CASE} ORDER BY rowid`,
+  );
+  const awaited = db.prepare<[string, string, string, number], PendingColumns>(
+    `SELECT * FROM pending o WHERE tenant = ? AND ${isAwaited('?', '?')} AND NOT EXISTS (SELECT 1 FROM quarantines q
+       WHERE q.tenant = o.tenant AND q.root = o.root AND q.case_id = o.case_id) ORDER BY received_at, rowid LIMIT ?`,
   );
   const add = db.prepare<PendingColumns>(insertInto('pending', PENDING_COLUMNS));
   const set = db.prepare<PendingColumns>(
@@ -31,6 +36,8 @@ export function pendingTable(db: Database.Database, prepared: Prepared) {
         ORDER BY rowid LIMIT @limit`;
       return prepared.all<PendingColumns>(sql, { tenant, ...given, limit: limit ?? -1 }).map(toPending);
     },
+    awaited: (tenant: string, now: Date, limit: number | undefined): PendingOffer[] =>
+      awaited.all(tenant, toUtc(now), patienceEnds(now), limit ?? -1).map(toPending),
     free({ tenant, agent, key, limit }: PendingClaim, now: string): PendingOffer[] {
       const only = key === undefined ? '' : ` AND ${THIS_ATTEMPT}`;
       const sql = `SELECT * FROM pending o WHERE tenant = @tenant AND to_agent = @agent${only} AND state <> 'decided'

@@ -92,6 +92,7 @@ export function viewOf(tables: Tables): View {
     alive: (holder) => claims.alive(holder, toUtc(view.now)),
     freeOffers: (claim) => offers.free(claim, toUtc(view.now)),
     freeWork: (claim) => work.free(claim, toUtc(view.now)),
+    awaitedDecisions: (tenant, limit) => pending.awaited(tenant, view.now, limit),
     freePending: (claim) => pending.free(claim, toUtc(view.now)),
     pushes: pushes.ofTask,
     push: pushes.get,

@@ -175,6 +175,38 @@ export function pendingSuite(open: OpenLedger): void {
       },
     );
 
+    it('[R-093] is shown to people where it waits for one, or its check takes long, until it is decided or too late', async () => {
+      const { ledger, clock } = await ledgerWithCase(open);
+      const acceptBy = clock.in(120_000);
+      await ledger.deferOffer(deferral(clock, { acceptBy }));
+      const { handoffId, attempt, sender } = delivery().key;
+      const data = { handoffId, attempt, sender, toAgent: BILLING, contract: 'refund-dispute/1', acceptBy };
+      const item = { what: 'decision_waiting', ref: ref(), since: clock.in(0) };
+      const items = () => ledger.listAttention('acme');
+      expect(await items()).toEqual([]);
+      clock.advance(61_000);
+      expect(await items()).toEqual([{ ...item, data: { ...data, state: 'deciding' } }]);
+      await ledger.deferOffer(deferral(clock, { acceptBy, state: 'waiting' }));
+      expect(await items()).toEqual([{ ...item, data: { ...data, state: 'waiting' } }]);
+      expect(await ledger.listAttention('other')).toEqual([]);
+      clock.advance(60_000);
+      expect(await items()).toEqual([]);
+    });
+
+    it('[R-093] is shown to people no more once it is decided, and not while its sender is asked', async () => {
+      const { ledger, clock } = await ledgerWithCase(open);
+      const acceptBy = clock.in(600_000);
+      await ledger.deferOffer(deferral(clock, { acceptBy, state: 'waiting' }));
+      expect(await ledger.listAttention('acme')).toMatchObject([{ what: 'decision_waiting' }]);
+      await ledger.reject(rejecting(clock));
+      expect(await ledger.listAttention('acme')).toEqual([]);
+
+      const other = await ledgerWithCase(open);
+      await other.ledger.deferOffer(asking(other.clock, 1, { acceptBy: other.clock.in(600_000) }));
+      other.clock.advance(120_000);
+      expect(await other.ledger.listAttention('acme')).toEqual([]);
+    });
+
     it('[R-095][R-099] is withdrawn with the offer of the sender, where both use the ledger', async () => {
       const { ledger, clock } = await ledgerWithCase(open);
       const { key } = await offered(ledger, clock);
