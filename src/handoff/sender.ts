@@ -18,6 +18,7 @@ import {
   buildEnvelope,
   buildOfferMessage,
   buildThinEnvelope,
+  type CaseFile,
   type EnvelopeRegistry,
   readdressEnvelope,
   readOffer,
@@ -25,6 +26,7 @@ import {
 } from '../envelope/index.js';
 import {
   buildReference,
+  type EvidenceArtifact,
   type EvidenceReference,
   type EvidenceStore,
   signEvidenceUrl,
@@ -72,6 +74,8 @@ export interface Sender {
    * @throws peer_unknown, contract_missing, peer_unreachable, peer_key_mismatch, peer_incompatible
    */
   checkPeer(to: string, contract: string): Promise<void>;
+  /** Whether a case could be offered like that, before evidence of it is stored; changes nothing. @throws as `handOff`, but for what only the whole envelope shows */
+  checkHandOff(input: HandOffInput): Promise<void>;
   /**
    * Offers a case to another agent and waits for the decision; of several, to the next once an offer is closed without an acceptance. Until
    * an acceptance is verified the sender is the owner.
@@ -103,8 +107,8 @@ export function createSender(options: SenderOptions): Sender {
     return { peer, contract };
   }
 
-  async function handOff(input: HandOffInput): Promise<HandOffResult> {
-    faultPoint('S1.before');
+  /** Everything that can be found wrong before an attempt is made. */
+  async function consider(input: HandOffInput): Promise<Considered> {
     const addressees = addresseesOf(input.to);
     const [{ peer, contract }, ...others] = addressees.map((to) => configured(to, input.contract)) as [
       Configured,
@@ -120,12 +124,19 @@ export function createSender(options: SenderOptions): Sender {
     const kind = await kindFor(row, contract);
     const caseFile = contentOf(input, { row, kind, contract, reader: options.reader(row.kind) });
     await checkPeer(peer, contract, options);
+    return { addressees, peer, contract, escalateTo, isPlanned, person, row, kind, caseFile };
+  }
+
+  async function handOff(input: HandOffInput): Promise<HandOffResult> {
+    faultPoint('S1.before');
+    const { addressees, escalateTo, isPlanned, person, caseFile, ...to } = await consider(input);
+    const { row, kind } = to;
     faultPoint('S1.after_check');
 
     const acceptWithinMs = input.acceptWithinMs ?? kind.limits.acceptWithinMs;
     const traceparent = input.traceparent ?? newTraceparent();
     const offer = await intend({
-      ...{ row, kind, peer, contract, acceptWithinMs, claims: true },
+      ...{ ...to, acceptWithinMs, claims: true },
       evidence: input.evidence ?? [],
       ...(person === undefined ? {} : { person }),
       build: (parts) =>
@@ -298,20 +309,8 @@ export function createSender(options: SenderOptions): Sender {
       });
     }
     const references: EvidenceReference[] = [];
-    for (const { artifactId, version } of evidence) {
-      const artifact = await options.evidence.store.find(artifactId, version);
-      if (!artifact) {
-        throw new HoldfastError(
-          'evidence_file_missing',
-          `There is no artifact ${artifactId} in the evidence store.`,
-        );
-      }
-      if (artifact.revoked) {
-        throw new HoldfastError(
-          'evidence_revoked',
-          `Version ${artifact.version} of ${artifact.artifactId} was revoked: ${artifact.revoked.reason}`,
-        );
-      }
+    for (const named of evidence) {
+      const artifact = await offerable(named);
       const url = signEvidenceUrl(options.evidence.secret, {
         baseUrl: self,
         artifactId: artifact.artifactId,
@@ -323,6 +322,24 @@ export function createSender(options: SenderOptions): Sender {
       references.push(buildReference(artifact, url, expiresAt));
     }
     return references;
+  }
+
+  /** @throws evidence_file_missing, evidence_revoked */
+  async function offerable({ artifactId, version }: Named): Promise<EvidenceArtifact> {
+    const artifact = await options.evidence.store.find(artifactId, version);
+    if (!artifact) {
+      throw new HoldfastError(
+        'evidence_file_missing',
+        `There is no artifact ${artifactId} in the evidence store.`,
+      );
+    }
+    if (artifact.revoked) {
+      throw new HoldfastError(
+        'evidence_revoked',
+        `Version ${artifact.version} of ${artifact.artifactId} was revoked: ${artifact.revoked.reason}`,
+      );
+    }
+    return artifact;
   }
 
   async function check(to: string, contractId: string): Promise<void> {
@@ -339,6 +356,10 @@ export function createSender(options: SenderOptions): Sender {
   const candidates = createCandidates({ ...options, self, offer: offerNext });
   return {
     checkPeer: check,
+    checkHandOff: async (input) => {
+      await consider(input);
+      for (const named of input.evidence ?? []) await offerable(named);
+    },
     handOff,
     answer: (input) => answerQuestion(input, options),
     takeUpPlans: candidates.takeUp,
@@ -352,6 +373,20 @@ interface Configured {
   readonly contract: Contract;
 }
 
+/** What is to be offered to whom, once nothing was found wrong with it. */
+interface Considered extends Configured {
+  readonly addressees: readonly string[];
+  readonly escalateTo: string | null;
+  readonly isPlanned: boolean;
+  /** The owner, where it is a person of this node. */
+  readonly person: string | undefined;
+  readonly row: CaseRow;
+  readonly kind: KindDefinition;
+  readonly caseFile: CaseFile | null;
+}
+
+type Named = NonNullable<HandOffInput['evidence']>[number];
+
 /** What every envelope of an attempt is made of, besides its content. */
 type EnvelopeParts = Omit<BuildInput, 'caseFile' | 'traceparent' | 'provenance'> & {
   readonly provenance: readonly string[];
@@ -360,7 +395,7 @@ type EnvelopeParts = Omit<BuildInput, 'caseFile' | 'traceparent' | 'provenance'>
 interface AttemptInput extends Configured {
   readonly row: CaseRow;
   readonly kind: KindDefinition;
-  readonly evidence: NonNullable<HandOffInput['evidence']>;
+  readonly evidence: readonly Named[];
   readonly acceptWithinMs: number;
   /** The owner, where it is a person of this node. */
   readonly person?: string;
