@@ -2,7 +2,7 @@ import { canonical, sha256Hex } from '../core/index.js';
 import { boundsOf, type CaseSnapshot, type EffectRow } from '../ledger/index.js';
 import { storedPlan, storedTasks } from './candidates.js';
 import { attemptId } from './entries.js';
-import type { ReplayedCase, ReplayedEffect } from './replay.js';
+import type { ReplayedCase, ReplayedEffect } from './replayed.js';
 
 /** Where the ledger says something else than the audit of the case (H8); empty when they agree. Ids and names only. */
 export function compareWithLedger(replayed: ReplayedCase, snapshot: CaseSnapshot): string[] {

@@ -262,3 +262,17 @@ export function addresseesOf(to: string | readonly string[]): [string, ...string
   }
   return [first, ...others];
 }
+
+/** A plan at its first candidate. */
+export function planFrom(
+  addressees: readonly string[],
+  attempt: number,
+  plan: Pick<PlanStep, 'escalateTo' | 'acceptWithinMs'>,
+): PlanStep {
+  const candidates = addressees.map((agent, index) => ({
+    agent,
+    attempt: index === 0 ? attempt : null,
+    passed: null,
+  }));
+  return { from: null, candidates, ...plan };
+}

@@ -5,18 +5,10 @@ import {
   type OfferView,
   type VerifiedEvidence,
 } from '../contract/index.js';
-import {
-  type Clock,
-  compareAmounts,
-  HoldfastError,
-  isHoldfastError,
-  type Limits,
-  parsePerson,
-} from '../core/index.js';
+import { type Clock, compareAmounts, HoldfastError, type Limits, parsePerson } from '../core/index.js';
 import { type HandoffEnvelope, loggableOf } from '../envelope/index.js';
 import {
   checkReference,
-  type EvidenceArtifact,
   type EvidenceDownloader,
   type EvidenceStore,
   receiveEvidence,
@@ -37,6 +29,7 @@ import { approvalIn } from './approval.js';
 import { type CaseReader, readCase } from './case-reader.js';
 import { type ContradictionOptions, reportContradiction } from './contradiction.js';
 import type { ReceivedContract } from './model.js';
+import { judgeArtifact, ofReference, verifiedEvidence } from './named-evidence.js';
 import { type CaseStanding, type ProvenanceOptions, standingOf, verifyProvenance } from './provenance.js';
 import { type Passed, runCheck } from './verdict.js';
 
@@ -264,38 +257,6 @@ export async function runChecks(
   return { verdict: 'accept' };
 }
 
-/** Says which of an envelope's references an error is about. */
-async function ofReference<T>(at: number, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action();
-  } catch (error) {
-    if (!isHoldfastError(error)) throw error;
-    const fields = error.fields.length > 0 ? error.fields : [{ path: 'url', problem: error.message }];
-    throw new HoldfastError(error.code, error.message, {
-      fields: fields.map(({ path, problem }) => ({ path: `references.${at}.${path}`, problem })),
-      data: error.data,
-      cause: error,
-    });
-  }
-}
-
-/** The named artifact must be one of the references, in that version, with that digest: newer or older bytes under the same prose are not it. */
-function judgeArtifact({ artifact, references }: HandoffEnvelope): void {
-  if (!artifact) return;
-  const sameId = references.filter((reference) => reference.artifact_id === artifact.id);
-  const same = sameId.find((reference) => reference.version === artifact.version);
-  if (!same) {
-    throw new HoldfastError('evidence_version', undefined, {
-      fields: [{ path: 'artifact', problem: 'must be one of the references, in its version' }],
-    });
-  }
-  if (same.sha256 !== artifact.digest) {
-    throw new HoldfastError('evidence_hash_mismatch', undefined, {
-      fields: [{ path: 'artifact.digest', problem: 'must be the sha256 of its reference' }],
-    });
-  }
-}
-
 /**
  * What the envelope and the contract agree on; the ledger keeps the narrower of this and what stood before.
  * @throws constraint_invalid where the envelope claims a wider cap than the policy or an earlier agreement
@@ -323,25 +284,4 @@ function agree(
     }
   }
   return { caps, prohibitions, operations: contract.operations };
-}
-
-/** Evidence as a check or a worker reads it: the very bytes that were hashed, from this node's own store. */
-export function verifiedEvidence(
-  artifact: Omit<EvidenceArtifact, 'storedAt'>,
-  store: EvidenceStore,
-): VerifiedEvidence {
-  const { artifactId, version, sha256, bytes, mediaType, filename } = artifact;
-  return {
-    artifactId,
-    version,
-    sha256,
-    bytes,
-    mediaType,
-    filename,
-    async read() {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of store.open(sha256)) chunks.push(chunk);
-      return Buffer.concat(chunks);
-    },
-  };
 }

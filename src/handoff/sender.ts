@@ -1,63 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import type { Contract } from '../contract/index.js';
-import {
-  type AcceptanceKey,
-  type CaseRef,
-  type Clock,
-  HoldfastError,
-  handoffIdOf,
-  type Limits,
-  type Logger,
-  personOwner,
-  sha256Hex,
-  toUtc,
-} from '../core/index.js';
-import {
-  type BuildInput,
-  type BuiltEnvelope,
-  buildEnvelope,
-  buildOfferMessage,
-  buildThinEnvelope,
-  type EnvelopeRegistry,
-  readdressEnvelope,
-  readOffer,
-  type ThinInput,
-} from '../envelope/index.js';
-import {
-  buildReference,
-  type EvidenceReference,
-  type EvidenceStore,
-  signEvidenceUrl,
-} from '../evidence/index.js';
+import { type AcceptanceKey, type CaseRef, HoldfastError, type Logger, personOwner } from '../core/index.js';
+import { buildEnvelope, type CaseFile, readdressEnvelope, readOffer } from '../envelope/index.js';
 import { faultPoint } from '../faults/index.js';
-import type { Approval, CaseRow, KindDefinition, LedgerStore, OfferRow, PlanStep } from '../ledger/index.js';
-import type { NodeIdentity, Peer, PeerDirectory, PeerKeySource } from '../trust/index.js';
-import { signApproval } from './approval.js';
-import { addresseesOf, createCandidates, keyOf, type NextOffer } from './candidates.js';
-import { type CaseReader, readCase } from './case-reader.js';
+import type { CaseRow, KindDefinition, OfferRow } from '../ledger/index.js';
+import type { PeerDirectory, PeerKeySource } from '../trust/index.js';
+import { type AttemptOptions, buildThin, type Configured, intendAttempt } from './attempt.js';
+import { addresseesOf, createCandidates, keyOf, type NextOffer, planFrom } from './candidates.js';
+import type { CaseReader } from './case-reader.js';
 import { answerQuestion } from './clarify.js';
 import { contentOf } from './content.js';
-import type { Delivery } from './delivery.js';
 import type { AnswerInput, EscalateInput, HandOffInput, HandOffResult } from './model.js';
+import { offerable } from './offered-evidence.js';
 import type { PeerClient } from './port.js';
 import { checkPeer, checkPermitted } from './preflight.js';
-import { provenanceFor } from './provenance.js';
 
-export interface SenderOptions {
-  readonly identity: NodeIdentity;
-  readonly ledger: LedgerStore;
+export interface SenderOptions extends AttemptOptions {
   readonly peers: PeerDirectory;
   readonly keys: PeerKeySource;
   readonly client: PeerClient;
-  readonly envelopes: EnvelopeRegistry;
-  readonly evidence: {
-    readonly store: EvidenceStore;
-    readonly secret: Uint8Array;
-    readonly urlTtlMs: number;
-  };
-  readonly limits: Limits;
-  readonly clock: Clock;
-  readonly delivery: Delivery;
   readonly logger: Logger;
   /** Gives a case to the person named for it, when no candidate is left. */
   escalate(input: EscalateInput): Promise<CaseRow>;
@@ -72,6 +33,8 @@ export interface Sender {
    * @throws peer_unknown, contract_missing, peer_unreachable, peer_key_mismatch, peer_incompatible
    */
   checkPeer(to: string, contract: string): Promise<void>;
+  /** Whether a case could be offered like that, before evidence of it is stored; changes nothing. @throws as `handOff`, but for what only the whole envelope shows */
+  checkHandOff(input: HandOffInput): Promise<void>;
   /**
    * Offers a case to another agent and waits for the decision; of several, to the next once an offer is closed without an acceptance. Until
    * an acceptance is verified the sender is the owner.
@@ -92,7 +55,7 @@ export interface Sender {
 }
 
 export function createSender(options: SenderOptions): Sender {
-  const { identity, ledger, clock } = options;
+  const { identity, ledger } = options;
   const self = identity.url;
 
   function configured(to: string, contractId: string): Configured {
@@ -103,8 +66,8 @@ export function createSender(options: SenderOptions): Sender {
     return { peer, contract };
   }
 
-  async function handOff(input: HandOffInput): Promise<HandOffResult> {
-    faultPoint('S1.before');
+  /** Everything that can be found wrong before an attempt is made. */
+  async function consider(input: HandOffInput): Promise<Considered> {
     const addressees = addresseesOf(input.to);
     const [{ peer, contract }, ...others] = addressees.map((to) => configured(to, input.contract)) as [
       Configured,
@@ -120,22 +83,32 @@ export function createSender(options: SenderOptions): Sender {
     const kind = await kindFor(row, contract);
     const caseFile = contentOf(input, { row, kind, contract, reader: options.reader(row.kind) });
     await checkPeer(peer, contract, options);
+    return { addressees, peer, contract, escalateTo, isPlanned, person, row, kind, caseFile };
+  }
+
+  async function handOff(input: HandOffInput): Promise<HandOffResult> {
+    faultPoint('S1.before');
+    const { addressees, escalateTo, isPlanned, person, caseFile, ...to } = await consider(input);
+    const { row, kind } = to;
     faultPoint('S1.after_check');
 
     const acceptWithinMs = input.acceptWithinMs ?? kind.limits.acceptWithinMs;
     const traceparent = input.traceparent ?? newTraceparent();
-    const offer = await intend({
-      ...{ row, kind, peer, contract, acceptWithinMs, claims: true },
-      evidence: input.evidence ?? [],
-      ...(person === undefined ? {} : { person }),
-      build: (parts) =>
-        caseFile === null
-          ? buildThin({ ...parts, traceparent }, row, kind)
-          : buildEnvelope({ ...parts, caseFile, traceparent }),
-      ...(isPlanned
-        ? { step: (attempt: number) => planFrom(addressees, attempt, { escalateTo, acceptWithinMs }) }
-        : {}),
-    });
+    const offer = await intendAttempt(
+      {
+        ...{ ...to, acceptWithinMs, claims: true },
+        evidence: input.evidence ?? [],
+        ...(person === undefined ? {} : { person }),
+        build: (parts) =>
+          caseFile === null
+            ? buildThin({ ...parts, traceparent }, { row, kind, reader: options.reader(row.kind) })
+            : buildEnvelope({ ...parts, caseFile, traceparent }),
+        ...(isPlanned
+          ? { step: (attempt: number) => planFrom(addressees, attempt, { escalateTo, acceptWithinMs }) }
+          : {}),
+      },
+      options,
+    );
     const queued = input.waiting === 'queued';
     const result = await options.delivery.deliver(offer, queued);
     return isPlanned ? follow(result, queued) : result;
@@ -164,14 +137,20 @@ export function createSender(options: SenderOptions): Sender {
       artifactId,
       version,
     }));
-    return intend({
-      ...{ row, kind, peer, contract, evidence, claims, step },
-      acceptWithinMs: plan.acceptWithinMs,
-      build: (parts) =>
-        envelope.thin
-          ? buildThin({ ...parts, traceparent: envelope.trace.traceparent }, row, kind)
-          : readdressEnvelope({ ...parts, before: envelope, withheld: before.withheld }),
-    });
+    return intendAttempt(
+      {
+        ...{ row, kind, peer, contract, evidence, claims, step },
+        acceptWithinMs: plan.acceptWithinMs,
+        build: (parts) =>
+          envelope.thin
+            ? buildThin(
+                { ...parts, traceparent: envelope.trace.traceparent },
+                { row, kind, reader: options.reader(row.kind) },
+              )
+            : readdressEnvelope({ ...parts, before: envelope, withheld: before.withheld }),
+      },
+      options,
+    );
   }
 
   /** @throws contract_missing, chain_limit */
@@ -191,89 +170,6 @@ export function createSender(options: SenderOptions): Sender {
     return kind;
   }
 
-  /** Makes one attempt, and stores it before anything leaves. */
-  async function intend(input: AttemptInput): Promise<OfferRow> {
-    const { row, kind, peer, contract } = input;
-    const acceptBy = new Date(clock.now().getTime() + input.acceptWithinMs);
-    const references = await referencesFor(peer.url, input.evidence, acceptBy);
-    const handoffId = handoffIdOf(row.ref.caseId, row.epoch);
-    const key = { tenant: row.ref.tenant, root: row.ref.root, sender: self, handoffId };
-    const attempt = (await ledger.lastAttempt(key)) + 1;
-    const effects = await ledger.listEffects(row.ref);
-    const parts: EnvelopeParts = {
-      contract,
-      root: row.ref.root,
-      incarnation: (await ledger.getIncarnation(self))?.incarnation ?? (await ledger.incarnation()),
-      handoff_id: handoffId,
-      attempt,
-      from_agent: self,
-      to_agent: peer.url,
-      epoch: row.epoch,
-      accept_by: toUtc(acceptBy),
-      chain: { hops: [...row.hops, self], tasks_left: row.tasksLeft },
-      references,
-      effects: effects.map(({ key: effectKey, state, operation, amount }) => ({
-        key: effectKey,
-        status: state,
-        operation,
-        ...(amount ? { amount } : {}),
-      })),
-      provenance:
-        kind.mode === 'separate'
-          ? provenanceFor(peer.url, row.ref.root, await ledger.listTransfers(row.ref))
-          : [],
-      maxEnvelopeBytes: options.limits.maxEnvelopeBytes,
-    };
-    const { built, approval } = await approved(input, parts);
-    const holder = input.claims ? await options.delivery.prepare() : undefined;
-    faultPoint('S2.before_commit');
-    const offer = await ledger.intendOffer({
-      ref: row.ref,
-      writer: input.person ?? self,
-      epoch: row.epoch,
-      attempt,
-      toAgent: peer.url,
-      contract: contract.id,
-      skill: contract.skill.id,
-      digest: built.digest,
-      message: JSON.stringify(buildOfferMessage(built, options.envelopes)),
-      acceptBy: toUtc(acceptBy),
-      effects,
-      withheld: built.withheld,
-      loggable: built.loggable,
-      ...(approval === undefined ? {} : { approval }),
-      ...(input.step === undefined ? {} : { plan: input.step(attempt) }),
-      ...(holder === undefined ? {} : { holder }),
-    });
-    faultPoint('S2.after_commit');
-    return offer;
-  }
-
-  /** Nothing of the case leaves; it is looked at all the same, so that what the receiver would refuse is not offered. */
-  async function buildThin(said: Omit<ThinInput, 'case_id' | 'kind'>, row: CaseRow, kind: KindDefinition) {
-    const { loggable } = await readCase({
-      ...row,
-      kind,
-      contract: said.contract,
-      reader: options.reader(row.kind),
-    });
-    const built = buildThinEnvelope({ ...said, case_id: row.ref.caseId, kind: row.kind });
-    return { ...built, withheld: [], loggable };
-  }
-
-  /** What a person approves is the envelope as it is without their approval. */
-  async function approved(
-    { person, build }: AttemptInput,
-    parts: EnvelopeParts,
-  ): Promise<{ readonly built: BuiltEnvelope; readonly approval?: Approval }> {
-    const built = await build(parts);
-    if (person === undefined) return { built };
-    const signed = await signApproval(person, built, identity, clock.now());
-    const provenance = [...parts.provenance, signed];
-    const approval: Approval = { person, digest: sha256Hex(signed) };
-    return { built: await build({ ...parts, provenance }), approval };
-  }
-
   async function ownedCase(ref: CaseRef, writer: string): Promise<CaseRow> {
     const row = await ledger.getCase(ref);
     if (!row) throw new HoldfastError('case_unknown', `There is no case ${ref.caseId} in this ledger.`);
@@ -284,45 +180,6 @@ export function createSender(options: SenderOptions): Sender {
       });
     }
     return row;
-  }
-
-  async function referencesFor(
-    to: string,
-    evidence: AttemptInput['evidence'],
-    acceptBy: Date,
-  ): Promise<EvidenceReference[]> {
-    const expiresAt = new Date(clock.now().getTime() + options.evidence.urlTtlMs);
-    if (expiresAt < acceptBy && evidence.length > 0) {
-      throw new HoldfastError('evidence_expires_early', undefined, {
-        data: { expires_at: toUtc(expiresAt), accept_by: toUtc(acceptBy) },
-      });
-    }
-    const references: EvidenceReference[] = [];
-    for (const { artifactId, version } of evidence) {
-      const artifact = await options.evidence.store.find(artifactId, version);
-      if (!artifact) {
-        throw new HoldfastError(
-          'evidence_file_missing',
-          `There is no artifact ${artifactId} in the evidence store.`,
-        );
-      }
-      if (artifact.revoked) {
-        throw new HoldfastError(
-          'evidence_revoked',
-          `Version ${artifact.version} of ${artifact.artifactId} was revoked: ${artifact.revoked.reason}`,
-        );
-      }
-      const url = signEvidenceUrl(options.evidence.secret, {
-        baseUrl: self,
-        artifactId: artifact.artifactId,
-        version: artifact.version,
-        sha256: artifact.sha256,
-        audience: to,
-        expiresAt,
-      });
-      references.push(buildReference(artifact, url, expiresAt));
-    }
-    return references;
   }
 
   async function check(to: string, contractId: string): Promise<void> {
@@ -339,6 +196,10 @@ export function createSender(options: SenderOptions): Sender {
   const candidates = createCandidates({ ...options, self, offer: offerNext });
   return {
     checkPeer: check,
+    checkHandOff: async (input) => {
+      await consider(input);
+      for (const named of input.evidence ?? []) await offerable(named, options.evidence.store);
+    },
     handOff,
     answer: (input) => answerQuestion(input, options),
     takeUpPlans: candidates.takeUp,
@@ -347,27 +208,16 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-interface Configured {
-  readonly peer: Peer;
-  readonly contract: Contract;
-}
-
-/** What every envelope of an attempt is made of, besides its content. */
-type EnvelopeParts = Omit<BuildInput, 'caseFile' | 'traceparent' | 'provenance'> & {
-  readonly provenance: readonly string[];
-};
-
-interface AttemptInput extends Configured {
+/** What is to be offered to whom, once nothing was found wrong with it. */
+interface Considered extends Configured {
+  readonly addressees: readonly string[];
+  readonly escalateTo: string | null;
+  readonly isPlanned: boolean;
+  /** The owner, where it is a person of this node. */
+  readonly person: string | undefined;
   readonly row: CaseRow;
   readonly kind: KindDefinition;
-  readonly evidence: NonNullable<HandOffInput['evidence']>;
-  readonly acceptWithinMs: number;
-  /** The owner, where it is a person of this node. */
-  readonly person?: string;
-  readonly step?: (attempt: number) => PlanStep;
-  /** Whether this process delivers it. */
-  readonly claims: boolean;
-  build(parts: EnvelopeParts): Promise<BuiltEnvelope>;
+  readonly caseFile: CaseFile | null;
 }
 
 /** A person approves of one envelope to one agent, and the envelope carries it. @throws usage */
@@ -383,20 +233,6 @@ function checkByPerson({ thin, id }: Contract, isPlanned: boolean): void {
     'usage',
     `${id} is thin, and carries no approval of a person: give the case back to the agent first.`,
   );
-}
-
-/** A plan at its first candidate. */
-function planFrom(
-  addressees: readonly string[],
-  attempt: number,
-  plan: Pick<PlanStep, 'escalateTo' | 'acceptWithinMs'>,
-): PlanStep {
-  const candidates = addressees.map((agent, index) => ({
-    agent,
-    attempt: index === 0 ? attempt : null,
-    passed: null,
-  }));
-  return { from: null, candidates, ...plan };
 }
 
 /** W3C trace context for a chain that starts here. */

@@ -6,9 +6,9 @@ import { faultPoint } from '../faults/index.js';
 import type { LedgerStore, WorkItem } from '../ledger/index.js';
 import { checkArguments } from './arguments.js';
 import { runEffect } from './effects.js';
-import { verifiedEvidence } from './judge.js';
 import type { Lease } from './lease.js';
 import type { AcceptedWork, EffectInput, ReceivedContract } from './model.js';
+import { verifiedEvidence } from './named-evidence.js';
 import { clarificationsOf } from './pending.js';
 import { storedResult } from './result.js';
 

@@ -192,12 +192,15 @@ export function createAgent(parts: AgentParts): Holdfast {
       return sender.checkPeer(normalizeAgentUrl(url), contract);
     },
     checkServing: () => service.checkServing(),
-    async handOff(input: HandOffInput) {
-      checkArguments('handOff', input);
-      const { to } = input;
-      const agents = typeof to === 'string' ? normalizeAgentUrl(to) : to.map(normalizeAgentUrl);
+    async checkHandOff(input: HandOffInput) {
+      const checked = addressed(input);
       await ready();
-      return sender.handOff({ ...input, to: agents });
+      return sender.checkHandOff(checked);
+    },
+    async handOff(input: HandOffInput) {
+      const checked = addressed(input);
+      await ready();
+      return sender.handOff(checked);
     },
     async answerQuestion(input) {
       checkArguments('answerQuestion', input);
@@ -251,6 +254,13 @@ export function createAgent(parts: AgentParts): Holdfast {
     },
   };
   return agent;
+}
+
+/** @throws usage */
+function addressed(input: HandOffInput): HandOffInput {
+  checkArguments('handOff', input);
+  const { to } = input;
+  return { ...input, to: typeof to === 'string' ? normalizeAgentUrl(to) : to.map(normalizeAgentUrl) };
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

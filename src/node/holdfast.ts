@@ -220,6 +220,8 @@ export interface Holdfast {
   revokeEvidence(input: RevokeInput): Promise<Revocation>;
   /** Whether a peer is who the configuration says and takes this contract. @throws peer_unknown, peer_unreachable, peer_key_mismatch, peer_incompatible, contract_missing */
   checkPeer(url: string, contract: string): Promise<void>;
+  /** Whether a case could be offered like that, before evidence of it is stored; changes nothing. @throws as `handOff`, but for what only the whole envelope shows */
+  checkHandOff(input: HandOffInput): Promise<void>;
   /** Whether this agent's own node answers, from which a receiver fetches evidence. @throws peer_unreachable */
   checkServing(): Promise<void>;
   /**

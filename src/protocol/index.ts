@@ -1,4 +1,5 @@
 export { classifyMessage } from './classify.js';
+export { controlMessage, parseControlAnswer, parseControlRequest } from './control.js';
 export {
   type AnswerTo,
   type AttemptAnswer,
@@ -9,7 +10,6 @@ export {
   type ControlAnswer,
   type ControlDecision,
   type ControlRequest,
-  controlMessage,
   type HeldOffer,
   type LedgerAnnouncement,
   type LedgerAnswer,
@@ -17,10 +17,8 @@ export {
   MAX_CONTROL_RECEIPTS,
   MAX_HELD_OFFERS,
   MAX_QUESTION_CHARS,
-  parseControlAnswer,
-  parseControlRequest,
   type WithdrawRequest,
-} from './control.js';
+} from './control-documents.js';
 export { bareMediaType, envelopeVersionOf } from './media-type.js';
 export { parseMessage } from './message.js';
 export {

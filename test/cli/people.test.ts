@@ -7,6 +7,7 @@ import {
   CASE_FILE,
   CONTRACT,
   initPair,
+  letOpenerAct,
   run,
   serve,
   TRANSCRIPT,
@@ -22,22 +23,13 @@ beforeEach(async () => {
   folder = temporaryFolder();
   stop = [];
   ({ triage, billing } = await initPair(folder.path));
-  allowEffects();
+  letOpenerAct(triage, triage, billing);
 });
 
 afterEach(async () => {
   await Promise.all(stop.map((end) => end()));
   folder.remove();
 });
-
-/** So that an opener may act, too: policy says who may start what. */
-function allowEffects(): void {
-  for (const { dir } of [triage, billing]) {
-    const file = join(dir, 'holdfast.yaml');
-    const text = readFileSync(file, 'utf8');
-    writeFileSync(file, text.replace('"*": [refund]', `"*": [refund]\n        "${triage.url}": [refund]`));
-  }
-}
 
 const at = (agent: Agent, ...argv: string[]) => run(...argv, '--dir', agent.dir, '--json');
 const why = ['--reason', 'nobody answers'];

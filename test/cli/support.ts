@@ -155,6 +155,15 @@ export function keepToItself({ dir }: Agent): void {
   writeFileSync(file, text);
 }
 
+/** So that the agent that opened a case may act, too: policy says who may start what. */
+export function letOpenerAct(opener: Agent, ...agents: Agent[]): void {
+  for (const { dir } of agents) {
+    const file = join(dir, 'holdfast.yaml');
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace('"*": [refund]', `"*": [refund]\n        "${opener.url}": [refund]`));
+  }
+}
+
 /** Two agents who know each other, both running, with a line to billing that can lose what crosses it; triage has CASE-7001. */
 export interface ServedPair {
   readonly triage: Agent;
@@ -174,6 +183,7 @@ export interface ServedPair {
 export async function servePair(mode: 'shared' | 'separate' = 'shared'): Promise<ServedPair> {
   const folder = temporaryFolder();
   const { triage, billing } = await initPair(folder.path);
+  letOpenerAct(triage, triage, billing);
   if (mode === 'separate') for (const agent of [triage, billing]) keepToItself(agent);
   let sender = await serve(triage.dir);
   const receiver = await serve(billing.dir, '--port', '0');

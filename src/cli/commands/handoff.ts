@@ -198,8 +198,18 @@ function addSend(commands: Command, session: Session): void {
         const within = parseAcceptWithin(options.acceptWithin);
         const to = options.to.map((url) => normalizeAgentUrl(url));
         const ref = await findCase(holdfast, caseId, options.root);
+        const input = {
+          ref,
+          ...(caseFile === undefined ? {} : { caseFile }),
+          to,
+          contract: options.contract,
+          ...(options.escalateTo === undefined ? {} : { escalateTo: options.escalateTo }),
+          ...(options.queued ? { waiting: 'queued' as const } : {}),
+          ...(options.person === undefined ? {} : { person: options.person }),
+          ...(within === undefined ? {} : { acceptWithinMs: within }),
+        };
         // Everything that can be found wrong is looked for before the first thing is stored.
-        if (to[0] !== undefined) await holdfast.checkPeer(to[0], options.contract);
+        await holdfast.checkHandOff({ ...input, evidence: stored });
         if (files.length + stored.length > 0) await holdfast.checkServing();
         const evidence = [...stored];
         for (const file of files) {
@@ -207,17 +217,7 @@ function addSend(commands: Command, session: Session): void {
           const artifact = await storeEvidenceFile(holdfast, file, id);
           evidence.push({ artifactId: artifact.artifactId, version: artifact.version });
         }
-        const result = await holdfast.handOff({
-          ref,
-          ...(caseFile === undefined ? {} : { caseFile }),
-          to,
-          contract: options.contract,
-          evidence,
-          ...(options.escalateTo === undefined ? {} : { escalateTo: options.escalateTo }),
-          ...(options.queued ? { waiting: 'queued' as const } : {}),
-          ...(options.person === undefined ? {} : { person: options.person }),
-          ...(within === undefined ? {} : { acceptWithinMs: within }),
-        });
+        const result = await holdfast.handOff({ ...input, evidence });
         const report = reportOf(result);
         // Queued, and the receiver has it: that is what was asked for.
         const isQueued = options.queued === true && result.state === 'open' && result.problem === null;

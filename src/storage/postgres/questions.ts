@@ -1,7 +1,8 @@
 import { type CaseRef, toUtc } from '../../core/index.js';
 import { asOf } from '../../ledger/index.js';
+import { attentionOf, patienceEnds } from '../attention.js';
 import { doubtOf } from '../doubts.js';
-import { attentionOf, type LedgerReads, patienceEnds, type ReadName } from '../engine.js';
+import type { LedgerReads, ReadName } from '../engine.js';
 import { auditTable } from './audit.js';
 import { candidateTable } from './candidates.js';
 import { caseTable } from './cases.js';
