@@ -1,5 +1,5 @@
 import { actsFor, formatMoney, HoldfastError } from '../core/index.js';
-import type { AttentionItem, AuditEntry, CaseAttention, CaseRow } from '../ledger/index.js';
+import type { AttentionItem, AuditEntry, CaseAttention, CaseRow, KindDefinition } from '../ledger/index.js';
 import type { Holdfast } from '../node/index.js';
 import {
   describeCandidate,
@@ -11,16 +11,8 @@ import type { Explained, Of } from './attention-item.js';
 import { ambiguous } from './cases.js';
 import { explainDoubt } from './doubt-report.js';
 import { printFields, printTable } from './print.js';
+import { explainQuarantine, placeOf } from './quarantine-report.js';
 import type { Result } from './run.js';
-
-/** Where a row of a quarantine says that the case was seen to be, or is. */
-export function placeOf(at: Readonly<Record<string, string | number>>): string {
-  const said = [
-    at.epoch === undefined ? '' : `epoch ${at.epoch}`,
-    at.seq === undefined ? '' : `entry ${at.seq} (${String(at.hash).slice(0, 12)})`,
-  ].filter(Boolean);
-  return said.length === 0 ? 'nothing' : said.join(', ');
-}
 
 /** One line for each thing that waits. */
 export function listItems(items: readonly AttentionItem[]): Result {
@@ -68,8 +60,13 @@ export async function findItem(
 
 /** What happened, what is safe to do about it, and which commands settle it. */
 export async function explainItem({ ledger, url }: Holdfast, item: CaseAttention): Promise<Result> {
-  const [row, audit] = await Promise.all([ledger.getCase(item.ref), ledger.readAudit(item.ref)]);
-  const explained = explain(item, row, audit, url);
+  const { ref } = item;
+  const [row, audit, kinds] = await Promise.all([
+    ledger.getCase(ref),
+    ledger.readAudit(ref),
+    ledger.listKinds(ref.tenant),
+  ]);
+  const explained = explain(item, row, audit, kinds, url);
   const { fields, history, safe, commands } = explained;
   const text = [
     printFields([
@@ -97,6 +94,7 @@ function explain(
   item: CaseAttention,
   row: CaseRow | null,
   audit: readonly AuditEntry[],
+  kinds: readonly KindDefinition[],
   self: string,
 ): Explained {
   const { ref } = item;
@@ -105,7 +103,7 @@ function explain(
     case 'effect_unknown':
       return explainEffect(item, row, audit, self);
     case 'case_quarantined':
-      return explainQuarantine(item, row, self);
+      return explainQuarantine(item, row, kinds, self);
     case 'question_open':
       return { ...explainQuestion(item, at), history: [] };
     case 'decision_waiting':
@@ -162,78 +160,6 @@ function takeFirst(row: CaseRow | null, at: string, self: string, settle: string
   return [first, `${settle} --state done|failed --reason "TEXT"`];
 }
 
-function explainQuarantine(
-  { ref, data }: Of<'case_quarantined'>,
-  row: CaseRow | null,
-  self: string,
-): Explained {
-  const { reason, witnessed, found } = data;
-  const at = [ref.caseId, ...(ref.root === self ? [] : ['--root', ref.root])].join(' ');
-  // Taken back by force at the other side: the epoch is the one that came out there.
-  const isTakenBack =
-    witnessed.from !== undefined && actsFor(String(witnessed.from)) === actsFor(String(witnessed.toAgent));
-  const seen = witnessed.epoch === undefined || isTakenBack ? ' --seen-epoch N' : '';
-  const kind = row === null ? ' --kind KIND' : '';
-  const isReceipt = reason === 'receipt_contradicted' && witnessed.toAgent !== undefined;
-  const owner = isReceipt ? ` --owner ${witnessed.toAgent}` : '';
-  const recover = `holdfast attention resolve ${at} --person ID${seen}${kind}${owner} --reason "TEXT"`;
-  if (isReceipt) return explainReceipt({ witnessed, found }, self, recover);
-  const here = ref.root === self || (row !== null && actsFor(row.owner) === self);
-  return {
-    fields: [
-      ['reason', reason],
-      ['witnessed', placeOf(witnessed)],
-      ['found', placeOf(found)],
-    ],
-    history: [],
-    safe: [
-      'The ledger has lost something of this case: every write to it is refused, and other cases go on.',
-      'If a newer state of the ledger can be had, such as the disk of the server before, bring that back: it has no quarantine.',
-      'Otherwise find out, from the business systems and from receipts and audit exports that are kept elsewhere, what was done after the state that is there, and up to which epoch anybody has seen the case.',
-      'Then let the case go on from the state that is there. It gets an epoch above the highest that was seen, so that whatever still comes from the lost ones is refused; the person owns it, and sees to what the ledger no longer knows before they return it.',
-    ],
-    commands: here ? [recover] : [`at the agent ${row === null ? ref.root : actsFor(row.owner)}:`, recover],
-  };
-}
-
-/** A receipt says who owns it: here nobody can tell whether that is all. */
-function explainReceipt(
-  { witnessed, found }: Pick<Of<'case_quarantined'>['data'], 'witnessed' | 'found'>,
-  self: string,
-  recover: string,
-): Explained {
-  const { from, toAgent, epoch, handoffId, attempt } = witnessed;
-  const isTakenBack = actsFor(String(from)) === actsFor(String(toAgent));
-  const isForced = isTakenBack || Number(found.epoch ?? 0) > Number(epoch);
-  return {
-    fields: [
-      ['reason', 'receipt_contradicted'],
-      ['receipt', `${handoffId}, attempt ${attempt}: ${from ?? '?'} to ${toAgent}, epoch ${epoch}`],
-      [
-        'found',
-        found.epoch === undefined ? 'nothing' : `${found.owner ?? 'an owner'} at epoch ${found.epoch}`,
-      ],
-    ],
-    history: [],
-    safe: [
-      isForced
-        ? `A person took the case ${isTakenBack ? 'back at the other side' : 'here'} by force while an offer of it was in doubt, and ${isTakenBack ? 'this agent' : toAgent} had accepted that offer: both act for its owner.`
-        : toAgent === self
-          ? 'This agent has signed for the case, and its ledger does not know: it was put back to an earlier state, and lost what was done after that.'
-          : `${toAgent} has signed for the case in a way that this ledger holds for impossible: one of the two was put back to an earlier state, or decided twice.`,
-      'Every write to the case is refused, and other cases go on. If a newer state of the ledger can be had, bring that back.',
-      'Otherwise ask the other side for its audit of the case, and look into the business systems for effects that this ledger does not know.',
-      'Then say who owns the case by what was found. This ledger follows to that owner at that epoch; none is issued anew. If it is this agent, settle what was done meanwhile before anything new is started.',
-      ...(isForced
-        ? [
-            'Both sides have to say the same, with --owner: first the one that took the case by force; then the other, with the epoch that came out there as --seen-epoch.',
-          ]
-        : []),
-    ],
-    commands: [recover],
-  };
-}
-
 /** As `--what` takes it. */
 function nameOf({ what }: AttentionItem): string {
   return what.replaceAll('_', '-');
@@ -248,7 +174,8 @@ function rowOf(item: AttentionItem): string[] {
   const { since } = item;
   if (item.what === 'peer_unanswered') {
     const { agent, peer, incarnation } = item.data;
-    return ['-', 'peer unanswered', since, `${peer} has not answered ${incarnation}`, agent];
+    const particulars = `${peer} has not answered ${incarnation}: see that it runs; if it is gone for good, holdfast peer waive`;
+    return ['-', 'peer unanswered', since, particulars, agent];
   }
   const { ref } = item;
   if (item.what === 'case_quarantined') {

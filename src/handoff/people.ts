@@ -18,7 +18,9 @@ import type {
   EffectRow,
   LedgerStore,
   OfferRow,
+  Quarantine,
   Resolution,
+  Transfer,
 } from '../ledger/index.js';
 import { type AcrossOptions, changeAcross } from './across.js';
 import { rejectionPart } from './answers.js';
@@ -59,6 +61,8 @@ export interface People {
 
 export interface PeopleOptions extends AcrossOptions {
   readonly ledger: LedgerStore;
+  /** What a receipt proves of the case. @throws where it proves nothing, or the key of its issuer cannot be had now */
+  readTransfer(receipt: string, ref: CaseRef): Promise<Transfer>;
 }
 
 /** How often the case is looked at anew, since an offer was made or closed meanwhile. */
@@ -89,6 +93,19 @@ export function createPeople(options: PeopleOptions): People {
     const kind = row && (await ledger.getKind(command.ref.tenant, row.kind));
     if (row !== null && kind?.mode === 'separate') return changeAcross(row, command, options);
     return voiding(command.ref, (voids) => ledger.changeOwner({ ...command, voids }));
+  }
+
+  /** A witness keeps the receipt alone. What it proves goes with the recovery, so that the case can be handed over again. */
+  async function proved(quarantine: Quarantine): Promise<Quarantine> {
+    const { ref, witnessed } = quarantine;
+    const { receipt, receiptKey } = witnessed;
+    if (typeof receipt !== 'string' || receiptKey !== undefined) return quarantine;
+    const transfer = await options.readTransfer(receipt, ref).catch(() => null);
+    if (transfer === null || transfer.newEpoch !== witnessed.epoch) return quarantine;
+    const { key, toAgent, digest, receiptKey: by } = transfer;
+    const { sender: from, handoffId, attempt } = key;
+    const said = { from, toAgent, handoffId, attempt, digest, receiptKey: by };
+    return { ...quarantine, witnessed: { ...witnessed, ...said } };
   }
 
   async function openOfferOf(ref: CaseRef): Promise<ChangeOwnerCommand['voids']> {
@@ -169,9 +186,19 @@ export function createPeople(options: PeopleOptions): People {
         const message = `At which epoch ${ref.caseId} was seen is not in its quarantine: say the highest that anybody has seen.`;
         throw new HoldfastError('usage', message);
       }
-      const epoch = (await ledger.getCase(ref))?.epoch ?? null;
+      const row = await ledger.getCase(ref);
+      const mode = (await ledger.getKind(ref.tenant, row?.kind ?? kind ?? ''))?.mode;
+      const found = mode === 'separate' ? await proved(quarantine) : quarantine;
       const named = kind === undefined ? {} : { kind };
-      const command = { ref, resolution, epoch, above, quarantine, ...named, ...owned };
+      const command = {
+        ref,
+        resolution,
+        epoch: row?.epoch ?? null,
+        above,
+        quarantine: found,
+        ...named,
+        ...owned,
+      };
       return voiding(ref, (voids) => ledger.recoverCase({ ...command, voids }));
     },
     waive: async (input) => {

@@ -159,7 +159,10 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     contract: (id) => contracts.require(id),
     reader: (kind) => readers.get(kind) ?? null,
   });
-  const people = createPeople({ identity, ledger, clock, withdraw: sender.withdraw });
+  const people = createPeople({
+    ...{ identity, ledger, clock, withdraw: sender.withdraw },
+    readTransfer: (receipt, ref) => verifyTransfer(receipt, ref, { identity, peers, keys }, 'receipt'),
+  });
   const worker = createWorker({
     self,
     ledger,

@@ -238,10 +238,17 @@ async function compare(
   return { regression: { ref, reason, witnessed: witness, found }, closed: false };
 }
 
-/** A person has let the case go on without it, above every epoch up to this one. */
-async function isGivenUp(ledger: LedgerStore, { ref, epoch }: Seen): Promise<boolean> {
+/**
+ * A person has let the case go on without it: above every epoch up to this one; or, where other ledgers go on and none is set here, at
+ * this epoch, from which they knew all of this to be lost.
+ */
+async function isGivenUp(ledger: LedgerStore, { ref, epoch, seq }: Seen): Promise<boolean> {
   const entries = await ledger.readAudit(ref);
-  return entries.some(({ type, epochAfter = 0 }) => type === 'case_recovered' && epochAfter > epoch);
+  return entries.some(({ type, epochAfter = 0, data }) => {
+    if (type !== 'case_recovered' || epochAfter < epoch) return false;
+    const lost = data?.lost as Quarantine['witnessed'] | undefined;
+    return epochAfter > epoch || (lost?.epoch === epoch && Number(lost.seq) >= seq);
+  });
 }
 
 function receiptIn(answer: string): string | undefined {

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js';
@@ -14,6 +14,7 @@ import { rotateKey } from '../../src/node/index.js';
 import type { Task } from '../../src/protocol/index.js';
 import { CASE_FILE, CONTRACT, freePort, temporaryFolder } from '../cli/support.js';
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
+import { type Disks, disksOf, type EngineName } from './disks.js';
 
 const NAMES = ['triage', 'billing', 'legal'] as const;
 type Name = (typeof NAMES)[number];
@@ -31,9 +32,8 @@ export interface Organisation {
   waits: boolean;
   up(): Promise<Holdfast>;
   down(): Promise<void>;
-  /** Copies all of its disk, while it is down; `putBack` brings that copy back in the place of what is there. */
-  keep(): void;
-  putBack(): void;
+  /** What it has on its disks, to be copied and put back while it is down. */
+  readonly disks: Disks;
 }
 
 export interface World extends Record<Name, Organisation> {
@@ -59,7 +59,10 @@ export interface World extends Record<Name, Organisation> {
 }
 
 /** Triage and billing know each other, and billing and legal do; triage and legal do not. */
-export async function startOrganisations(running: readonly Name[] = NAMES): Promise<World> {
+export async function startOrganisations(
+  running: readonly Name[] = NAMES,
+  engine: EngineName = 'sqlite',
+): Promise<World> {
   const folder = temporaryFolder();
   let aheadMs = 0;
   const clock = { now: () => new Date(Date.now() + aheadMs) };
@@ -70,10 +73,13 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
   const ports = await Promise.all(NAMES.map(() => freePort()));
   const urlOf = (name: Name) => `http://127.0.0.1:${ports[NAMES.indexOf(name)]}`;
   const keys = new Map<Name, string>();
+  const disks = new Map<Name, Disks>();
+  const disksFor = (name: Name) => disks.get(name) as Disks;
 
   const configOf = (name: Name) => ({
     agent: name,
     url: urlOf(name),
+    ledger: disksFor(name).ledger,
     contracts: [CONTRACT],
     receives: [CONTRACT],
     kinds: {
@@ -108,8 +114,17 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
     log: { level: 'silent' },
   });
 
+  for (const name of NAMES)
+    disks.set(name, await disksOf(running.includes(name) ? engine : 'sqlite', join(folder.path, name)));
+  /** As its file, so that commands can be run in its folder. */
+  const configure = (name: Name) => {
+    const { dir } = disksFor(name);
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    writeFileSync(join(dir, 'holdfast.yaml'), JSON.stringify(configOf(name)));
+    return dir;
+  };
   for (const name of running) {
-    const known = await openHoldfast({ dir: join(folder.path, name), config: configOf(name) });
+    const known = await openHoldfast({ dir: configure(name) });
     keys.set(name, known.identity.thumbprint);
     await known.close();
   }
@@ -123,28 +138,20 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
       line: await lossyProxy(ports[NAMES.indexOf(name)] ?? 0, () => listening),
       check: () => accept(),
       waits: false,
+      disks: disksFor(name),
       get node() {
         if (node === null) throw new Error(`${name} is down`);
         return node;
       },
       async up() {
         node = await openHoldfast({
-          dir: join(folder.path, name),
-          config: configOf(name),
+          dir: configure(name),
           handlers: { [CONTRACT]: { check: (view) => made.check(view) } },
           ports: { clock, pace: { sweepMs: 50, offerBackoffMs: [20, 100] } },
         });
         listening = (await node.start({ port: 0 })).port;
         if (made.waits) await answered(node);
         return node;
-      },
-      keep() {
-        rmSync(`${join(folder.path, name)}.kept`, { recursive: true, force: true });
-        cpSync(join(folder.path, name), `${join(folder.path, name)}.kept`, { recursive: true });
-      },
-      putBack() {
-        rmSync(join(folder.path, name), { recursive: true });
-        cpSync(`${join(folder.path, name)}.kept`, join(folder.path, name), { recursive: true });
       },
       async down() {
         const stopping = node;
@@ -210,7 +217,7 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
       const row = await of.node.ledger.getCase(refFor(of, caseId));
       return row === null ? null : `${row.owner} at ${row.epoch}`;
     },
-    rotate: (of) => rotateKey(join(folder.path, of.name), clock),
+    rotate: (of) => rotateKey(of.disks.dir, clock),
     pin(of, thumbprint = of.node.identity.thumbprint) {
       keys.set(of.name, thumbprint);
     },
@@ -219,6 +226,7 @@ export async function startOrganisations(running: readonly Name[] = NAMES): Prom
         await one.down();
         one.line.close();
       }
+      await Promise.all([...disks.values()].map((one) => one.remove()));
       folder.remove();
     },
   };

@@ -126,28 +126,6 @@ describe('two organisations with a ledger each', () => {
     });
   });
 
-  it('[R-089][R-096] is in doubt when its receiver is gone past accept_by, and is settled when that returns', async () => {
-    billing.line.lose('requests');
-    expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
-    await billing.down();
-    world.advance(2 * HOUR_MS);
-    await becomes(triage, 'in_doubt');
-    await expect(startRefund(triage.node, 'refund-1', 1)).rejects.toMatchObject({ code: 'effects_frozen' });
-    await triage.node.note({ ref: world.ref(), epoch: 1, text: 'still waiting' });
-    await expect(world.handOff(triage, billing)).rejects.toMatchObject({ code: 'peer_unreachable' });
-    // For ever: also after a restart.
-    await triage.down();
-    await triage.up();
-    expect(await state(triage)).toBe('in_doubt');
-    billing.line.lose('nothing');
-    await billing.up();
-    await becomes(triage, 'expired');
-    await startRefund(triage.node, 'refund-1', 1);
-    await triage.node.settleEffect({ ref: world.ref(), epoch: 1, key: 'refund-1', state: 'done' });
-    expect(await world.handOff(triage, billing)).toMatchObject({ state: 'accepted' });
-    await agree(billing, 2);
-  });
-
   it('[R-089][R-099] leaves doubt by the acceptance that its receiver had stored all the time', async () => {
     billing.line.lose('replies');
     expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import { formatMoney, HoldfastError, isSameCase, personOwner } from '../../core/index.js';
 import type { CaseRow, CaseSnapshot, Quarantine } from '../../ledger/index.js';
-import { placeOf } from '../attention-report.js';
 import { findCase, parseEpoch, ROOT_OPTION } from '../cases.js';
 import { readCaseFile } from '../files.js';
 import { counted, printFields, printTable } from '../print.js';
+import { placeOf } from '../quarantine-report.js';
 import { type CommonOptions, group, leaf, type Session } from '../run.js';
 import { addOwnerChanges, PERSON_OPTION } from './people.js';
 

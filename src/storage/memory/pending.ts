@@ -1,6 +1,7 @@
 import { type CaseRef, isSameCase, toUtc } from '../../core/index.js';
 import type { PendingClaim, PendingOffer, TaskRow } from '../../ledger/index.js';
-import { type ChangeHandlers, type PendingQueries, patienceEnds } from '../engine.js';
+import { patienceEnds } from '../attention.js';
+import type { ChangeHandlers, PendingQueries } from '../engine.js';
 import { attemptKey } from './keys.js';
 import type { Table } from './tables.js';
 

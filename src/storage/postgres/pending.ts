@@ -1,6 +1,6 @@
 import { toUtc } from '../../core/index.js';
 import type { PendingClaim, PendingFilter, PendingOffer } from '../../ledger/index.js';
-import { patienceEnds } from '../engine.js';
+import { patienceEnds } from '../attention.js';
 import { isAwaited, type PendingColumns, toPending } from '../rows/pending.js';
 import type { Session } from './connection.js';
 import { type Ask, listOf } from './keys.js';

@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { type AcceptanceKey, type CaseRef, toUtc } from '../../core/index.js';
 import type { PendingClaim, PendingFilter, PendingOffer } from '../../ledger/index.js';
-import { patienceEnds } from '../engine.js';
+import { patienceEnds } from '../attention.js';
 import { type KeyColumns, ofKey, ofRef, type RefColumns } from '../rows/keys.js';
 import { isAwaited, ofPending, PENDING_COLUMNS, type PendingColumns, toPending } from '../rows/pending.js';
 import { exactlyOne } from './errors.js';
