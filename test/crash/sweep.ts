@@ -49,9 +49,7 @@ export interface Crash {
   readonly round: number;
 }
 
-/** What waits for a decision, and lists of candidates, have tests of their own in which a process dies at each of their points. */
-const OTHER = /^(A1|C1|C2)\.|^R2\.(before_store|stored|before_judging|answered)$/;
-const ALL_POINTS = (Object.keys(FAULT_POINTS) as FaultPoint[]).filter((point) => !OTHER.test(point));
+const ALL_POINTS = Object.keys(FAULT_POINTS) as FaultPoint[];
 /** Those that a handover within one ledger comes by: no other has to be told, or asked. */
 const SHARED_POINTS = ALL_POINTS.filter((point) => !/^(S7|W2|W3)\./.test(point));
 
