@@ -259,7 +259,7 @@ function observed(results: readonly SeparateVerdict[]): string {
   const offers = [...ended].sort().map(([state, times]) => `${times} ${state}`);
   const looks = all((one) => one.looks);
   const acts = `${all((one) => one.admitted)} effects admitted, ${all((one) => one.refused)} writes refused (${all((one) => one.frozen)} frozen)`;
-  return `${all((one) => one.cases)} cases, ${all((one) => one.moved)} changes of owner, offers ${offers.join(', ')}; ${acts}, ${looks} looks at both ledgers`;
+  return `${all((one) => one.cases)} cases, ${all((one) => one.moved)} changes of owner, ${all((one) => one.escalated)} left to a person, offers ${offers.join(', ')}; ${acts}, ${looks} looks at both ledgers`;
 }
 
 function limit(): void {

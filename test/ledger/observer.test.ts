@@ -4,6 +4,7 @@ import { createMemoryLedger } from '../../src/storage/index.js';
 import { type Act, Acts } from '../crash/separate/acts.js';
 import { objectionsTo, settledObjections } from '../crash/separate/observer.js';
 import { type Party, REF, type World, worldOf } from '../storage/suite/parties.js';
+import { inside, personOf } from '../storage/suite/takeovers.js';
 
 const NEVER = new Map<string, CaseSnapshot>();
 
@@ -215,6 +216,74 @@ describe('the observer of two ledgers', () => {
     await billing.start(2, 'r1');
     await billing.settle(2, 'r1', 'done');
     expect(settled(await see(triage), await see(billing), [act('r1', billing, 2)])).toEqual([]);
+  });
+
+  it('[R-098] objects to nothing where nobody takes it and a person gets it, if that was to be', async () => {
+    const { legal } = world;
+    const rejected = { verdict: 'rejected', code: 'fact_missing', answer: '{}' } as const;
+    const offered = await triage.offer(legal, 1);
+    await legal.reject(offered);
+    await triage.close(offered, { ...rejected, digest: offered.offer.digest });
+    const decliner = { agent: legal.url, seen: await see(legal) };
+    const escalated = inside(triage, 'escalation', [triage.url, personOf(triage)], 1);
+    await triage.ledger.changeOwner(escalated);
+    const [here, there] = [await see(triage), await see(billing)];
+    const looked = [await look(triage, billing), await look(billing, triage)];
+    const said = looked.flatMap((one) => objectionsTo({ ...one, decliner }, NEVER));
+    expect(said).toEqual([]);
+    const is = (over: object, [mine, theirs] = [here, there]) =>
+      settledObjections(
+        { agent: triage.url, seen: mine as CaseSnapshot },
+        { agent: billing.url, seen: theirs as CaseSnapshot },
+        { acts: [], acknowledged: [], escalates: true, decliner, ...over },
+      );
+    expect(is({})).toEqual([]);
+    expect(is({ escalates: false })).toEqual([`H1: ${personOf(triage)} owns it, to whom nobody gave it`]);
+    expect(is({ acts: [act('r1', triage, 2)] })).toContainEqual(expect.stringMatching(/^H3: r1 was done by/));
+    expect(is({ decliner: { agent: legal.url, seen: there } })).toContainEqual(
+      expect.stringMatching(/^H6: .* closed rejected without proof$/),
+    );
+    expect(is({ decliner: { ...decliner, seen: { ...decliner.seen, case: here.case } } })).toContainEqual(
+      `H1: ${legal.url} takes no case, and knows this one`,
+    );
+    expect(is({}, [here, { ...there, case: here.case }])).toContainEqual(
+      expect.stringMatching(/^H7: a person owns 2 here/),
+    );
+    expect(
+      is({}, [
+        {
+          ...here,
+          work: [{ epoch: 2, envelope: '', result: null } as never],
+        },
+        there,
+      ]),
+    ).toContainEqual('H4: a person owns it, and it was accepted at their epoch');
+  });
+
+  it('[R-083][R-094] sees what waits for ever: an offer at its receiver, a list of candidates at its sender', async () => {
+    await cross(triage, billing, 1);
+    const [here, there] = [await see(triage), await see(billing)];
+    const stored = (state: string) =>
+      ({ state, key: { handoffId: 'CASE-1:2', attempt: 1 }, clarifications: [] }) as never;
+    expect(settled(here, { ...there, pending: [stored('decided')] }, [])).not.toContainEqual(
+      expect.stringMatching(/for ever/),
+    );
+    expect(settled(here, { ...there, pending: [stored('asked')] }, [])).toContainEqual(
+      'H7: CASE-1:2:1 is asked for ever at its receiver',
+    );
+    const plan = (state: string, reason: string | null) => ({
+      ...here,
+      plan: { state, reason, candidates: [] } as never,
+    });
+    for (const [state, reason] of [
+      ['active', null],
+      ['exhausted', 'candidates_exhausted'],
+      ['ended', 'escalated'],
+    ] as const) {
+      expect(settled(plan(state, reason), there, [])).toContainEqual(
+        `H7: its list of candidates is ${state} ${reason}, not ended accepted`,
+      );
+    }
   });
 
   it('sees an offer or an effect that never comes to an end', async () => {

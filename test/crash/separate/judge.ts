@@ -3,13 +3,15 @@ import type { CaseRef } from '../../../src/core/index.js';
 import type { CaseSnapshot, LedgerStore } from '../../../src/ledger/index.js';
 import type { Told } from '../node.js';
 import type { EffectTarget } from './effect-target.js';
-import { decidedOtherBytes, settledObjections } from './observer.js';
-import type { Watch } from './watch.js';
+import { decidedOtherBytes, isPersons, type Side, settledObjections } from './observer.js';
+import type { Seat, Watch } from './watch.js';
 
 export interface SeparateVerdict {
   readonly cases: number;
   /** Changes of owner. */
   readonly moved: number;
+  /** Cases that nobody took, and that a person owns in the end. */
+  readonly escalated: number;
   readonly ended: Readonly<Record<string, number>>;
   /** Effects that the target carried out; tries to act that a ledger refused, and of these for an offer that was out. */
   readonly admitted: number;
@@ -26,6 +28,8 @@ type Pair<T> = Readonly<Record<'triage' | 'billing', T>>;
 interface Judged {
   readonly urls: Pair<string>;
   readonly ledgers: Pair<LedgerStore>;
+  /** Who takes no case. */
+  readonly decliner: Seat;
   readonly told: Told;
   readonly target: EffectTarget;
   readonly watch: Watch;
@@ -35,12 +39,12 @@ interface Judged {
 
 /** What must hold of every case once both ledgers have come to rest. */
 export async function judgeBoth(judged: Judged): Promise<SeparateVerdict> {
-  const { urls, ledgers, told, target, watch } = judged;
+  const { urls, ledgers, decliner, told, target, watch } = judged;
   const unsettled = new Set(watch.unsettled());
   const violations = [...told.violations, ...target.acts.problems, ...watch.violations];
   const acknowledged = epochsOf(told.accepted);
   const ended: Record<string, number> = {};
-  let [moved, refused, frozen, altered] = [0, 0, 0, 0];
+  let [moved, escalated, refused, frozen, altered] = [0, 0, 0, 0, 0];
   const refs = await ledgers.triage.listAuditedCases('default');
   for (const ref of refs) {
     const { caseId } = ref;
@@ -49,14 +53,21 @@ export async function judgeBoth(judged: Judged): Promise<SeparateVerdict> {
     if (judged.corrupting && unsettled.has(caseId) && isAltered(here, there)) altered++;
     else {
       if (unsettled.has(caseId)) violations.push(`${caseId}: is not settled`);
-      const outside = { acts: target.acts.of(caseId), acknowledged: acknowledged.get(caseId) ?? [] };
-      const sides = [
-        { agent: urls.triage, seen: here },
-        { agent: urls.billing, seen: there },
-      ] as const;
-      for (const problem of [...settledObjections(...sides, outside), ...undone(here, there, outside.acts)]) {
+      const outside = {
+        acts: target.acts.of(caseId),
+        acknowledged: acknowledged.get(caseId) ?? [],
+        escalates: caseId.startsWith('PERSON'),
+        decliner: { agent: decliner.agent, seen: await decliner.ledger.snapshot(ref) },
+      };
+      const root = { agent: urls.triage, seen: here };
+      const peer = { agent: urls.billing, seen: there };
+      for (const problem of [
+        ...settledObjections(root, peer, outside),
+        ...undone(root, peer, outside.acts),
+      ]) {
         violations.push(`${caseId}: ${problem}`);
       }
+      if ([root, peer].some(isPersons)) escalated++;
     }
     acknowledged.delete(caseId);
     moved += here.transfers.length;
@@ -75,7 +86,18 @@ export async function judgeBoth(judged: Judged): Promise<SeparateVerdict> {
   }
   const { looks } = watch;
   const admitted = target.acts.admitted;
-  return { cases: refs.length, moved, ended, admitted, refused, frozen, looks, altered, violations };
+  return {
+    cases: refs.length,
+    moved,
+    escalated,
+    ended,
+    admitted,
+    refused,
+    frozen,
+    looks,
+    altered,
+    violations,
+  };
 }
 
 export function isAltered(here: CaseSnapshot, there: CaseSnapshot): boolean {
@@ -83,18 +105,23 @@ export function isAltered(here: CaseSnapshot, there: CaseSnapshot): boolean {
 }
 
 /** Whoever owns it in the end has done what an acceptance asks for, once over all owners and once for each. */
-function* undone(
-  here: CaseSnapshot,
-  there: CaseSnapshot,
-  acts: readonly { key: string }[],
-): Generator<string> {
-  const epoch = here.case?.epoch ?? 0;
+function* undone(root: Side, peer: Side, acts: readonly { key: string }[]): Generator<string> {
+  const epoch = root.seen.case?.epoch ?? 0;
   const times = (key: string) => acts.filter((act) => act.key === key).length;
+  const allWork = [...root.seen.work, ...peer.seen.work];
+  if ([root, peer].some(isPersons)) {
+    // What its former owner had accepted may have been begun.
+    if (times('refund-pay_B') > allWork.length)
+      yield `H5: its refund happened ${times('refund-pay_B')} times, and it was accepted ${allWork.length} times`;
+    if (allWork.some(({ state }) => state === 'open'))
+      yield 'H7: a person owns it, and it is still worked on';
+    return;
+  }
   if (epoch === 1) {
     if (times('refund-pay_B') > 0) yield 'H1: was never accepted, and its refund happened';
     return;
   }
-  const work = [...here.work, ...there.work].filter((item) => item.epoch === epoch);
+  const work = allWork.filter((item) => item.epoch === epoch);
   if (work.length !== 1 || work[0]?.state !== 'done')
     yield 'H7: was accepted and is not worked on to its end';
   if (times('refund-pay_B') !== 1) yield `H5: its refund happened ${times('refund-pay_B')} times`;

@@ -1,5 +1,5 @@
 import { problemsOf } from '../../../src/audit/index.js';
-import type { AcceptanceKey } from '../../../src/core/index.js';
+import { type AcceptanceKey, actsFor, parsePerson } from '../../../src/core/index.js';
 import type { AuditEntry, CaseSnapshot, OfferRow } from '../../../src/ledger/index.js';
 import { checkDecisions, checkEpochs, checkProofs } from '../../ledger/separate-checks.js';
 import type { Act } from './acts.js';
@@ -21,6 +21,8 @@ export interface Look {
   readonly first: Side;
   readonly other: Side;
   readonly again: CaseSnapshot;
+  /** Of whom takes no case, where it was offered this one; looked at last. */
+  readonly decliner?: Side;
 }
 
 /** Whether this agent's ledger would let it cause an effect. */
@@ -30,10 +32,12 @@ function canAct({ agent, seen }: Side): boolean {
 
 /** `earlier`: what was seen of the same ledgers before, by agent. */
 export function objectionsTo(look: Look, earlier: ReadonlyMap<string, CaseSnapshot>): string[] {
-  const { first, other, again } = look;
-  const now = [first.seen, other.seen];
-  const before = [earlier.get(first.agent), earlier.get(other.agent)].map((one) => one ?? NOTHING);
-  const urls = [first.agent, other.agent];
+  const { first, other, again, decliner } = look;
+  const looked = [first, other, ...(decliner ? [decliner] : [])];
+  const refusals = decliner ? [decliner.seen] : [];
+  const now = looked.map(({ seen }) => seen);
+  const before = looked.map(({ agent }) => earlier.get(agent) ?? NOTHING);
+  const urls = looked.map(({ agent }) => agent);
   return [
     ...twoAct(look),
     ...ownerUnaware(first, other.seen),
@@ -42,9 +46,10 @@ export function objectionsTo(look: Look, earlier: ReadonlyMap<string, CaseSnapsh
     ...thrown(() => checkEpochs(now, before)),
     ...thrown(() => checkDecisions(now, before)),
     ...thrown(() => checkDecisions([again], [first.seen])),
-    ...thrown(() => checkProofs([first.seen, { ...other.seen, offers: [] }], urls)),
-    ...thrown(() => checkProofs([{ ...again, offers: [] }, other.seen], urls)),
+    ...thrown(() => checkProofs([first.seen, { ...other.seen, offers: [] }, ...refusals], urls)),
+    ...thrown(() => checkProofs([{ ...again, offers: [] }, other.seen, ...refusals], urls)),
     ...epochBack(first.seen, again),
+    ...taken(decliner),
   ];
 }
 
@@ -77,7 +82,8 @@ function twoAct({ first, other, again }: Look): string[] {
 /** H7: who is the owner by another's ledger knows it by its own, which was written first. */
 function ownerUnaware({ agent, seen }: Side, later: CaseSnapshot): string[] {
   const row = seen.case;
-  if (row === null || row.owner === agent) return [];
+  // A person's agent writes for the person, in its own ledger.
+  if (row === null || actsFor(row.owner) === agent) return [];
   const epoch = later.case?.epoch ?? 0;
   return epoch < row.epoch
     ? [`H7: ${row.owner} is the owner at ${row.epoch}, and its ledger is at ${epoch}`]
@@ -104,6 +110,11 @@ function startedWhileOut(audit: readonly AuditEntry[]): string[] {
   return wrong;
 }
 
+function taken(decliner: Side | undefined): string[] {
+  const isTaken = decliner !== undefined && decliner.seen.case !== null;
+  return isTaken ? [`H1: ${decliner.agent} takes no case, and knows this one`] : [];
+}
+
 function epochBack(before: CaseSnapshot, now: CaseSnapshot): string[] {
   const [was, is] = [before.case?.epoch ?? 0, now.case?.epoch ?? 0];
   return is < was ? [`H2: an epoch went back from ${was} to ${is}`] : [];
@@ -119,20 +130,29 @@ export interface Outside {
   readonly acts: readonly Act[];
   /** Epochs of which a sender was told that the receiver accepted. */
   readonly acknowledged: readonly number[];
+  /** Whether nobody takes it, so that it goes to a person. */
+  readonly escalates?: boolean;
+  /** Who takes no case. */
+  readonly decliner?: Side;
 }
 
 /** What must hold once nothing is under way any more. `root` opened the case. */
-export function settledObjections(root: Side, peer: Side, { acts, acknowledged }: Outside): string[] {
+export function settledObjections(root: Side, peer: Side, outside: Outside): string[] {
+  const { acts, acknowledged, escalates = false, decliner } = outside;
   const sides = [root, peer];
-  const snapshots = sides.map(({ seen }) => seen);
-  const urls = sides.map(({ agent }) => agent);
+  const all = [...sides, ...(decliner ? [decliner] : [])];
+  const snapshots = all.map(({ seen }) => seen);
+  const urls = all.map(({ agent }) => agent);
+  const nothing = all.map(() => NOTHING);
   return [
-    ...thrown(() => checkEpochs(snapshots, [NOTHING, NOTHING])),
-    ...thrown(() => checkDecisions(snapshots, [NOTHING, NOTHING])),
+    ...thrown(() => checkEpochs(snapshots, nothing)),
+    ...thrown(() => checkDecisions(snapshots, nothing)),
     ...thrown(() => checkProofs(snapshots, urls)),
-    ...disagreement(root, peer),
-    ...sides.flatMap(({ seen }) => [
+    ...taken(decliner),
+    ...(isPersons(root) || isPersons(peer) ? withPerson(root, peer, escalates) : disagreement(root, peer)),
+    ...all.flatMap(({ seen }) => [
       ...actsWhileOut(seen),
+      ...stillWaiting(seen, escalates),
       ...problemsOf(seen).map((problem) => `H8: ${problem}`),
     ]),
     ...lost(root.seen, acknowledged),
@@ -158,6 +178,42 @@ function disagreement(root: Side, peer: Side): string[] {
   }
   const able = [root, peer].filter(canAct);
   if (able.length !== 1) wrong.push(`H1: ${able.length} can act when all is settled`);
+  return wrong;
+}
+
+/** Whether a person of this agent owns it by the agent's own ledger. */
+export function isPersons({ agent, seen }: Side): boolean {
+  const owner = seen.case?.owner ?? agent;
+  return parsePerson(owner) !== null && actsFor(owner) === agent;
+}
+
+/** Of a case that nobody took: its owner at the next epoch is a person, and only the ledger of their agent knows it. */
+function withPerson(root: Side, peer: Side, escalates: boolean): string[] {
+  const [own, other] = isPersons(root) ? [root, peer] : [peer, root];
+  const epoch = own.seen.case?.epoch ?? 0;
+  const wrong = escalates ? [] : [`H1: ${own.seen.case?.owner} owns it, to whom nobody gave it`];
+  const before = other.seen.case;
+  const isKnown = before?.owner === own.agent && before.epoch === epoch - 1;
+  if (epoch === 2 ? before !== null : !isKnown)
+    wrong.push(`H7: a person owns ${epoch} here, and ${before?.owner} ${before?.epoch} there`);
+  const last = own.seen.transfers.find(({ newEpoch }) => newEpoch === epoch);
+  if (last?.toAgent !== own.seen.case?.owner) wrong.push('H2: its person owns it without a change of owner');
+  if ([root, peer].some(({ seen }) => seen.work.some((item) => item.epoch === epoch)))
+    wrong.push('H4: a person owns it, and it was accepted at their epoch');
+  if ([root, peer].some(({ seen }) => openOffer(seen) !== undefined))
+    wrong.push('H6: an offer is open for ever');
+  if ([root, peer].some(canAct)) wrong.push('H1: an agent can act on what its person owns');
+  return wrong;
+}
+
+/** H7: what waits is decided some day, and a list of candidates comes to an end. */
+function stillWaiting({ pending, plan }: CaseSnapshot, escalates: boolean): string[] {
+  const wrong = pending
+    .filter(({ state }) => state !== 'decided')
+    .map(({ state, key }) => `H7: ${key.handoffId}:${key.attempt} is ${state} for ever at its receiver`);
+  const end = escalates ? 'ended escalated' : 'ended accepted';
+  const is = plan && `${plan.state} ${plan.reason}`;
+  if (is !== null && is !== end) wrong.push(`H7: its list of candidates is ${is}, not ${end}`);
   return wrong;
 }
 

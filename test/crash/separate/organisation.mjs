@@ -3,10 +3,18 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { armFaults } from '../../../dist/faults/index.js';
-import { EffectNotDone, openHoldfast, parseCaseFile, refundDispute, reject } from '../../../dist/index.js';
+import {
+  clarify,
+  EffectNotDone,
+  openHoldfast,
+  parseCaseFile,
+  refundDispute,
+  reject,
+} from '../../../dist/index.js';
 import { amount, caseOf, deliverAgain } from '../case.mjs';
+import { askedFor, keepAnswering, untilDecided, wayOf } from './asked.mjs';
 
-const [, dir, peer, target, root, port, effectLimitMs] = process.argv.slice(2);
+const [, dir, peer, decliner, root, target, port, effectLimitMs] = process.argv.slice(2);
 const pace = {
   leaseMs: 1_500,
   beatMs: 300,
@@ -73,18 +81,14 @@ function effectOn(ref, epoch, key, more = {}) {
   };
 }
 
-// What a case is called says what becomes of it, and at which of its handovers.
-function askedFor({ caseId, envelope }) {
-  const [, what, leg] = /^([A-Z]+)(\d)-/.exec(caseId) ?? [];
-  return Number(leg) === envelope.epoch ? what : null;
-}
-
 holdfast.onHandoff(refundDispute.id, {
   async check(view) {
     const { caseId, envelope } = view;
     const what = askedFor(view);
     const drawn = drawnFor(caseId);
-    if (what === 'REJECT') return reject('records_disagree', 'There is no such payment.');
+    if (what === 'REJECT' || what === 'PERSON')
+      return reject('records_disagree', 'There is no such payment.');
+    if (what === 'ASK' && view.clarifications.length === 0) return clarify('Through which channel?');
     if (envelope.attempt === 1) {
       // As often as a sender tries by itself: the offer stays open.
       if (what === 'STALL') stall(caseId);
@@ -128,16 +132,19 @@ const isOut = async (caseId) =>
 /** Opens the case where it is not yet open, and offers it. */
 async function offer(caseId, acceptWithinMs) {
   const ref = refOf(caseId);
-  if (holdfast.url === root && (await holdfast.ledger.getCase(ref)) === null) {
-    await holdfast.openCase({ caseId, kind: 'refund' });
-  }
+  let row = await holdfast.ledger.getCase(ref);
+  if (holdfast.url === root) row ??= await holdfast.openCase({ caseId, kind: 'refund' });
   const evidence = await holdfast.addEvidence(Buffer.from(`charged twice, case ${caseId}`), {
     filename: 'claim.txt',
     mediaType: 'text/plain',
   });
   const caseFile = parseCaseFile(Buffer.from(JSON.stringify(caseOf(caseId))));
   const evidenceOf = [{ artifactId: evidence.artifactId }];
-  const input = { ref, caseFile, to: peer, contract: refundDispute.id, evidence: evidenceOf, acceptWithinMs };
+  const way = wayOf(askedFor({ caseId, envelope: { epoch: row?.epoch } }), peer, decliner);
+  const input = {
+    ...{ ref, caseFile, contract: refundDispute.id, evidence: evidenceOf, acceptWithinMs },
+    ...way,
+  };
   try {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -181,7 +188,7 @@ const FINAL = ['accepted', 'rejected', 'withdrawn', 'expired'];
 async function handOver(caseId, { repeat = false, withdraw, acceptWithinMs } = {}) {
   const offered = offer(caseId, acceptWithinMs);
   const takenBack = withdraw === undefined ? null : takeBack(caseId, withdraw, offered).catch(() => null);
-  let result = await offered;
+  let result = await untilDecided(holdfast, await offered);
   if (repeat) await deliverAgain(holdfast, peer, result.offer.message);
   const back = await takenBack;
   if (back?.state) {
@@ -258,4 +265,5 @@ process.on('message', async ({ arm, hand, how, probe: caseIds, stop }) => {
 });
 
 await holdfast.start({ port: Number(port) });
+void keepAnswering(holdfast, () => (running ? [...probed.keys()] : null));
 process.send({ ready: true });

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Holdfast } from '../../../src/index.js';
 import type { LedgerStore } from '../../../src/ledger/index.js';
 import { freePort } from '../../cli/support.js';
 import { FaultProxy } from '../../faults/proxy.js';
 import { type AgentFolder, makeAgents } from '../agents.js';
 import type { TwoDatabases } from '../databases.js';
 import { type How, Node, nothingTold, type Told } from '../node.js';
+import { startDecliner } from './decliner.js';
 import { type EffectTarget, startEffectTarget } from './effect-target.js';
 import { isAltered, judgeBoth, type SeparateVerdict } from './judge.js';
 import { Watch } from './watch.js';
@@ -12,6 +14,8 @@ import { Watch } from './watch.js';
 /** What a dead process has started is looked up after this time. */
 const EFFECT_LIMIT_MS = 1_000;
 const SETTLE_MS = 120_000;
+/** Nodes that live and are linked have heard each other long before. */
+const HEARD_MS = 30_000;
 
 export type Role = 'triage' | 'billing';
 
@@ -20,6 +24,7 @@ interface Made {
   readonly ledgers: Readonly<Record<Role, LedgerStore>>;
   readonly links: Readonly<Record<Role, FaultProxy>>;
   readonly nodes: Readonly<Record<Role, Node>>;
+  readonly decliner: Holdfast;
   readonly told: Told;
   readonly target: EffectTarget;
   remove(): Promise<void>;
@@ -27,7 +32,7 @@ interface Made {
 
 /**
  * Two organisations, each a node with a ledger of its own behind a link that fails on demand, the business system on which both of them
- * act, and somebody who watches all three. Triage opens every case.
+ * act, and somebody who watches all three. Triage opens every case. A third organisation can be asked, and takes nothing.
  */
 export class Organisations {
   readonly watch: Watch;
@@ -35,12 +40,13 @@ export class Organisations {
 
   private constructor(made: Made) {
     this.#made = made;
-    const { urls, ledgers, nodes } = made;
+    const { urls, ledgers, nodes, decliner } = made;
     this.watch = new Watch(
       [
         { agent: urls.triage, ledger: ledgers.triage },
         { agent: urls.billing, ledger: ledgers.billing },
       ],
+      { agent: decliner.url, ledger: decliner.ledger },
       (probe) => {
         for (const node of Object.values(nodes)) node.order({ probe });
       },
@@ -49,17 +55,19 @@ export class Organisations {
 
   static async make(databases: TwoDatabases, next: () => number): Promise<Organisations> {
     const limits = `effect_limit: ${EFFECT_LIMIT_MS}ms\n      max_hops: 8`;
-    const { list, remove } = await makeAgents(['triage', 'billing'], '', limits, (text, name) =>
-      apart(text, databases[name as Role].ledger),
+    const { list, remove } = await makeAgents(['triage', 'billing', 'decliner'], '', limits, (text, name) =>
+      apart(text, name === 'decliner' ? 'ledger.db' : databases[name as Role].ledger),
     );
-    const [triage, billing] = list as [AgentFolder, AgentFolder];
+    const [triage, billing, third] = list as [AgentFolder, AgentFolder, AgentFolder];
+    const decliner = await startDecliner(third);
     const told = nothingTold();
     const target = await startEffectTarget(next);
     const organisation = async (role: Role, mine: AgentFolder, peer: AgentFolder) => {
       const behind = await freePort();
       const link = new FaultProxy(behind);
       await link.listen(Number(new URL(mine.url).port));
-      const args = [mine.dir, peer.url, target.url, triage.url, String(behind), String(EFFECT_LIMIT_MS)];
+      const agents = [peer.url, third.url, triage.url];
+      const args = [mine.dir, ...agents, target.url, String(behind), String(EFFECT_LIMIT_MS)];
       return { link, node: new Node(role, args, told, 'organisation') };
     };
     const a = await organisation('triage', triage, billing);
@@ -69,6 +77,7 @@ export class Organisations {
       ledgers: { triage: await databases.triage.open(), billing: await databases.billing.open() },
       links: { triage: a.link, billing: b.link },
       nodes: { triage: a.node, billing: b.node },
+      decliner,
       told,
       target,
       remove,
@@ -101,6 +110,17 @@ export class Organisations {
     const up = await this.nodes[role].start(faults);
     this.nodes[role].order({ probe: this.watch.cases });
     return up;
+  }
+
+  /** Resolves once each of the two has been answered by all of its peers since it was started: before that, it decides nothing with them. */
+  async heard(): Promise<void> {
+    const { urls, ledgers } = this.#made;
+    const waits = async (role: Role) =>
+      (await ledgers[role].listAwaited(urls[role])).some(({ state }) => state === 'waiting');
+    for (const until = Date.now() + HEARD_MS; (await waits('triage')) || (await waits('billing')); ) {
+      if (Date.now() > until) throw new Error(`the nodes have not heard each other in ${HEARD_MS / 1000} s`);
+      await sleep(20);
+    }
   }
 
   /** Resolves as `Node.handOver` does; the case is watched from now on. */
@@ -140,8 +160,9 @@ export class Organisations {
     for (const node of Object.values(this.nodes)) await node.stop();
     // What was begun at the last moment counts as unknown by then.
     await sleep(EFFECT_LIMIT_MS);
-    const { urls, ledgers, told, target } = this.#made;
-    return judgeBoth({ urls, ledgers, told, target, watch: this.watch, corrupting });
+    const { urls, ledgers, decliner, told, target } = this.#made;
+    const third = { agent: decliner.url, ledger: decliner.ledger };
+    return judgeBoth({ urls, ledgers, decliner: third, told, target, watch: this.watch, corrupting });
   }
 
   /** Whether all that is left has been changed on its way, and so waits for a person. */
@@ -161,9 +182,12 @@ export class Organisations {
       owner: this.#made.urls.triage,
       limit: 10_000,
     });
-    const waiting = own
-      .filter(({ ref, epoch }) => epoch === 1 && !ref.caseId.startsWith('REJECT1'))
-      .map(({ ref }) => ref.caseId);
+    const waiting: string[] = [];
+    for (const { ref, epoch } of own) {
+      if (epoch !== 1 || ref.caseId.startsWith('REJECT1')) continue;
+      // A list of candidates goes on by itself.
+      if ((await this.#made.ledgers.triage.getPlan(ref))?.state !== 'active') waiting.push(ref.caseId);
+    }
     const next = async (): Promise<void> => {
       for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) await this.handOver('triage', id);
     };
@@ -171,9 +195,10 @@ export class Organisations {
   }
 
   async close(): Promise<void> {
-    const { nodes, links, ledgers, target, remove } = this.#made;
+    const { nodes, links, ledgers, decliner, target, remove } = this.#made;
     await this.watch.stop();
     await Promise.all(Object.values(nodes).map((node) => node.kill()));
+    await decliner.close();
     await Promise.all(Object.values(links).map((link) => link.close()));
     await Promise.all(Object.values(ledgers).map((ledger) => ledger.close()));
     await target.close();

@@ -11,7 +11,18 @@ import { Organisations, type Role } from './organisations.js';
 const TRIES = 3;
 
 /** What a case is called says what becomes of it at its receiver. */
-type What = 'CASE' | 'REJECT' | 'STALL' | 'SLOW' | 'RACE' | 'LATE' | 'DOUBT';
+type What =
+  | 'CASE'
+  | 'REJECT'
+  | 'STALL'
+  | 'SLOW'
+  | 'RACE'
+  | 'LATE'
+  | 'DOUBT'
+  | 'QUEUE'
+  | 'ASK'
+  | 'LIST'
+  | 'PERSON';
 
 interface Recipe {
   readonly victim: 'sender' | 'receiver';
@@ -25,6 +36,15 @@ interface Recipe {
 
 const TAKEN_BACK: Recipe = { victim: 'sender', what: 'SLOW', how: { withdraw: 20 } };
 const IN_DOUBT: Recipe = { victim: 'sender', how: { withdraw: 0 }, cutOff: true };
+/** Its sender does not wait, or is asked something first. */
+const UNDECIDED: readonly Recipe[] = [
+  { victim: 'receiver', what: 'QUEUE' },
+  { victim: 'receiver', what: 'ASK' },
+];
+const ASKED: Recipe = { victim: 'sender', what: 'ASK' };
+/** The first of a list takes nothing: the next does, or a person gets it. */
+const LISTED: Recipe = { victim: 'sender', what: 'LIST' };
+const ESCALATED: Recipe = { victim: 'sender', what: 'PERSON' };
 const REJECTED: Recipe = { victim: 'sender', what: 'REJECT' };
 
 /** What leads to a point that a plain handover does not come by. */
@@ -32,6 +52,15 @@ const SPECIAL: Partial<Record<FaultPoint, readonly Recipe[]>> = {
   'S7.before_close': [REJECTED, TAKEN_BACK],
   'S7.after_close': [TAKEN_BACK, REJECTED],
   'Q1.before_resend': [{ victim: 'sender', what: 'STALL' }],
+  'A1.after_commit': [ASKED],
+  'A1.before_answer': [ASKED],
+  'C1.before_step': [LISTED, ESCALATED],
+  'C2.before_escalation': [ESCALATED],
+  'C2.after_escalation': [ESCALATED],
+  'R2.before_store': UNDECIDED,
+  'R2.stored': UNDECIDED,
+  'R2.before_judging': UNDECIDED,
+  'R2.answered': [{ victim: 'receiver', what: 'ASK' }],
   'W1.before_void': [TAKEN_BACK, IN_DOUBT],
   'W1.after_void': [TAKEN_BACK, IN_DOUBT],
   'W2.before_doubt': [IN_DOUBT],
@@ -58,6 +87,8 @@ function recipeOf(point: FaultPoint, turn: number, next: () => number): Recipe {
   const drawn = next();
   const how = { withdraw: Math.floor(next() * 60) };
   if (special === undefined && drawn < 0.3) return { victim: side, what: 'RACE', how };
+  if (special === undefined && drawn > 0.7)
+    return { victim: side, what: drawn < 0.8 ? 'QUEUE' : drawn < 0.9 ? 'ASK' : 'LIST' };
   const isLate = drawn < 0.5 && /^(S[34]|R1|W1|L|Q1|S7)/.test(point);
   return isLate ? { victim: side, what: 'LATE', how: { acceptWithinMs: 400 } } : recipe;
 }
@@ -133,6 +164,7 @@ async function crashAt(
   } else {
     for (let tries = 0; tries < TRIES && victim.alive; tries++) {
       const now: Recipe = tries === 0 ? recipe : plain;
+      await both.heard();
       const caseId = await begin(tries, now);
       if (now.cutOff)
         both.links[receiver].schedule = ({ method }) =>

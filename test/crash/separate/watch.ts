@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CaseRef } from '../../../src/core/index.js';
 import type { CaseSnapshot, LedgerStore } from '../../../src/ledger/index.js';
-import { objectionsTo } from './observer.js';
+import { isPersons, objectionsTo, type Side } from './observer.js';
 
 /** Between two looks, milliseconds; the longer a case is watched, the longer until the next look at it. */
 const PAUSE_MS = 25;
@@ -21,21 +21,23 @@ interface Watched {
 /** One of two ledgers, and the agent it belongs to. */
 export interface Seat {
   readonly agent: string;
-  readonly ledger: LedgerStore;
+  readonly ledger: Pick<LedgerStore, 'snapshot'>;
 }
 
 /** Looks at the cases in both ledgers, one after the other and in either order, as long as something may happen to them. */
 export class Watch {
   readonly #cases = new Map<string, Watched>();
   readonly #seats: readonly [Seat, Seat];
+  readonly #decliner: Seat;
   readonly #onChange: (caseIds: readonly string[]) => void;
   #running: Promise<void> | null = null;
   #stopped = false;
   looks = 0;
   readonly violations: string[] = [];
 
-  constructor(seats: readonly [Seat, Seat], onChange: (caseIds: readonly string[]) => void) {
+  constructor(seats: readonly [Seat, Seat], decliner: Seat, onChange: (caseIds: readonly string[]) => void) {
     this.#seats = seats;
+    this.#decliner = decliner;
     this.#onChange = onChange;
   }
 
@@ -88,15 +90,19 @@ export class Watch {
     const seen = await first.ledger.snapshot(ref);
     const there = await other.ledger.snapshot(ref);
     const again = await first.ledger.snapshot(ref);
+    const { agent, ledger } = this.#decliner;
+    const isOffered = [seen, there, again].some(({ offers }) => offers.some((one) => one.toAgent === agent));
     const look = {
       first: { agent: first.agent, seen },
       other: { agent: other.agent, seen: there },
       again,
+      ...(isOffered ? { decliner: { agent, seen: await ledger.snapshot(ref) } } : {}),
     };
     this.looks += 1;
     for (const problem of objectionsTo(look, watched.earlier)) watched.problems.add(problem);
     watched.earlier.set(first.agent, again).set(other.agent, there);
-    if (!watched.finished || !this.#isSettled(again, there)) return;
+    if (look.decliner) watched.earlier.set(agent, look.decliner.seen);
+    if (!watched.finished || !isSettled({ ...look.first, seen: again }, look.other)) return;
     this.#cases.delete(caseId);
     this.#onChange(this.cases);
     for (const problem of watched.problems) this.violations.push(`${caseId}: ${problem}`);
@@ -110,19 +116,22 @@ export class Watch {
     return this.cases;
   }
 
-  #isSettled(one: CaseSnapshot, other: CaseSnapshot): boolean {
-    const [here, there] = [one.case, other.case];
-    const agree = here === null || there === null || here.epoch === there.epoch;
-    const idle = [one, other].every(
-      ({ offers, work, effects }) =>
-        offers.every(({ closedAt }) => closedAt !== null) &&
-        work.every(({ state }) => state !== 'open') &&
-        effects.every(({ state }) => state !== 'started'),
-    );
-    return agree && idle;
-  }
-
   #ref(caseId: string): CaseRef {
     return { tenant: 'default', root: this.#seats[0].agent, caseId };
   }
+}
+
+function isSettled(one: Side, other: Side): boolean {
+  const [here, there] = [one.seen.case, other.seen.case];
+  // What a person has got from their own agent, nobody else is told.
+  const agree = here === null || there === null || here.epoch === there.epoch || [one, other].some(isPersons);
+  const idle = [one.seen, other.seen].every(
+    ({ offers, work, effects, pending, plan }) =>
+      offers.every(({ closedAt }) => closedAt !== null) &&
+      work.every(({ state }) => state !== 'open') &&
+      effects.every(({ state }) => state !== 'started') &&
+      pending.every(({ state }) => state === 'decided') &&
+      plan?.state !== 'active',
+  );
+  return agree && idle;
 }
