@@ -55,7 +55,7 @@ function explainReceipt(
   recover: string,
 ): Explained {
   const { from, toAgent, epoch, handoffId, attempt } = witnessed;
-  const takenBack = isTakenBack({ from, toAgent });
+  const takenBack = isTakenBack(witnessed);
   const isForced = takenBack || Number(found.epoch ?? 0) > Number(epoch);
   return {
     fields: [

@@ -144,13 +144,13 @@ describe('an organisation', () => {
   it('[R-064] hands a case over though its ledger has lost that the attempt was rejected before', async () => {
     await world.open();
     await triage.down();
-    triage.keep();
+    await triage.disks.keep();
     await triage.up();
     await answered(triage.node);
     billing.check = () => ({ verdict: 'reject', code: 'records_disagree', reason: 'no such payment' });
     expect(await world.handOff(triage, billing)).toMatchObject({ state: 'rejected' });
     await triage.down();
-    triage.putBack();
+    await triage.disks.putBack();
     await triage.up();
     await answered(triage.node);
     billing.check = () => ({ verdict: 'accept' });
@@ -162,7 +162,7 @@ describe('an organisation', () => {
   it('[R-166] neither accepts nor rejects what its sender may have lost', async () => {
     await world.open();
     await triage.down();
-    triage.keep();
+    await triage.disks.keep();
     await triage.up();
     await answered(triage.node);
     billing.line.lose('requests');
@@ -170,7 +170,7 @@ describe('an organisation', () => {
     const [offer] = await triage.node.ledger.listOffers('default', {});
     const message = offer?.message ?? '';
     await triage.down();
-    triage.putBack();
+    await triage.disks.putBack();
     billing.line.lose('nothing');
     await triage.up();
     await answered(triage.node);
@@ -184,7 +184,7 @@ describe('an organisation', () => {
     billing.check = () => decideLater();
     expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
     await billing.down();
-    billing.keep();
+    await billing.disks.keep();
     await billing.up();
     await answered(billing.node);
     const [pending] = await billing.node.listPending();
@@ -192,7 +192,7 @@ describe('an organisation', () => {
     await billing.node.acceptPending({ key: pending.key, person: 'bob' });
     await vi.waitFor(async () => expect(await world.owner(triage)).toBe(`${billing.url} at 2`), WAIT);
     await billing.down();
-    billing.putBack();
+    await billing.disks.putBack();
     await triage.down();
     await billing.up();
     await expect(
@@ -213,7 +213,7 @@ describe('an organisation', () => {
     billing.check = ({ clarifications }) =>
       clarifications.length === 0 ? clarify('Which payment is it?') : decideLater();
     await billing.down();
-    billing.keep();
+    await billing.disks.keep();
     await billing.up();
     await answered(billing.node);
     expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
@@ -221,7 +221,7 @@ describe('an organisation', () => {
     if (offer === undefined) throw new Error('no offer');
     await triage.node.answerQuestion({ key: offer.key, text: 'yes' });
     await billing.down();
-    billing.putBack();
+    await billing.disks.putBack();
     billing.check = ({ clarifications }) =>
       clarifications.length === 0 ? clarify('Shall all of them be paid back?') : decideLater();
     await billing.up();
