@@ -37,5 +37,6 @@ export async function reportContradiction(
   const { key } = accepted;
   const reason = ERROR_TABLE.withdrawn.meaning;
   const answer = JSON.stringify(rejectionPart({ code: 'withdrawn', reason }, { key, ref }, true));
-  for (const takeover of takeovers) await ledger.withdraw({ key, ref, answer, principal, takeover });
+  const toAgent = identity.url;
+  for (const takeover of takeovers) await ledger.withdraw({ key, ref, answer, principal, toAgent, takeover });
 }

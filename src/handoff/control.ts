@@ -126,7 +126,7 @@ export function createControl(options: ControlOptions): ControlReceiver {
     const stored = await ledger.findDecision(key);
     if (stored !== null) {
       if (jws !== undefined && stored.verdict === 'accepted') {
-        await tellTakeover({ key, ref, answer, principal }, jws);
+        await tellTakeover({ key, ref, answer, principal, toAgent: self }, jws);
       }
       return decided(asked, stored);
     }
@@ -138,7 +138,7 @@ export function createControl(options: ControlOptions): ControlReceiver {
     const result =
       kind?.mode === 'shared'
         ? await ledger.voidOffer({ key, writer: key.sender, reason: 'by-message', expired: false, answer })
-        : await ledger.withdraw({ key, ref, answer, principal });
+        : await ledger.withdraw({ key, ref, answer, principal, toAgent: self });
     if (result.outcome === 'conflict') throw new HoldfastError('internal');
     faultPoint('W3.after_tombstone');
     const { handoffId, attempt } = key;

@@ -187,6 +187,8 @@ export interface WithdrawCommand {
   /** The rejection part (code `withdrawn`) that the withdrawal and any late arrival are answered with. */
   readonly answer: string;
   readonly principal: Principal;
+  /** Whose it is to decide; of a case that no ledger but this can have moved, only named. */
+  readonly toAgent: string;
   /** `separate` only: the sender's node says that one of its own has owned the case since, which was taken over though this was in doubt. */
   readonly takeover?: Transfer;
 }

@@ -3,7 +3,7 @@ import type { DecideResult, RejectCommand, WithdrawCommand } from '../commands.j
 import type { DecisionRow } from '../model.js';
 import { alreadyDecided, checkKey } from './deliveries.js';
 import { atEpoch, attemptOf, loggableData } from './facts.js';
-import { heardSender } from './incarnation.js';
+import { assertAllHeard, heardSender } from './incarnation.js';
 import { isAcross } from './kinds.js';
 import { closedBy, isOpen, offerRow } from './offers.js';
 import { canceled, concluded } from './pending.js';
@@ -24,6 +24,8 @@ export const reject: Rule<RejectCommand, DecideResult> = (view, command) => {
   if (before !== null) return before;
   const { key, ref, digest, code, principal, decidedBy, from } = command;
   const sender = from === undefined ? [] : heardSender(view, command, from);
+  if (from !== undefined)
+    assertAllHeard(view, from.toAgent, view.kind(ref.tenant, view.case(ref)?.kind ?? from.kind));
   const task = concluded(view, key, command.task, principal);
   const at = toUtc(view.now);
   const epoch = view.case(ref)?.epoch ?? null;
@@ -93,8 +95,10 @@ export const withdraw: Rule<WithdrawCommand, Exclude<DecideResult, { outcome: 'c
   if (offer !== null && !isAcross(view, offer)) {
     throw new HoldfastError('usage', 'The offer is of a shared kind: this ledger voids it.');
   }
+  const known = view.case(ref);
+  assertAllHeard(view, command.toAgent, known === null ? null : view.kind(ref.tenant, known.kind));
   const at = toUtc(view.now);
-  const epoch = view.case(ref)?.epoch ?? null;
+  const epoch = known?.epoch ?? null;
   const task = canceled(view, key, answer);
   const decision: DecisionRow = {
     key,

@@ -165,8 +165,24 @@ export function waivedIn({ waived }: Standing): { readonly waived?: Standing['wa
 }
 
 /**
- * A decision in a `separate` kind waits for its sender alone: it may hold a receipt of this agent for the very case, and a rejection would be a
- * second decision. And it decides no offer of a time that its sender may have lost. The change proves, where others write at the same time,
+ * A rejection or a tombstone gives the case back to its sender, who then acts. Any peer may hold the proof that it was accepted here and handed
+ * on, in a time that this ledger has lost. `kind`: `null` where nobody here knows of which kind the case is.
+ * @throws peers_unanswered: nothing is decided
+ */
+export function assertAllHeard(view: LedgerView, agent: string, kind: KindDefinition | null): void {
+  if (kind?.mode === 'shared') return;
+  const isIts = ({ contracts }: AwaitedPeer) =>
+    kind === null || contracts.some((one) => kind.contracts.includes(one));
+  const waiting = view.awaited(agent).filter((one) => one.state === 'waiting' && isIts(one));
+  const [first] = waiting;
+  if (first === undefined) return;
+  const data = { peers: waiting.map(({ peer }) => peer).join(', '), incarnation: first.incarnation };
+  throw new HoldfastError('peers_unanswered', undefined, { data });
+}
+
+/**
+ * A decision in a `separate` kind waits for its sender: it may hold a receipt of this agent for the very case. An acceptance waits for nobody
+ * else, since no effect is started under it before all have answered. And it decides no offer of a time that its sender may have lost. The change proves, where others write at the same time,
  * that the sender has said nothing new. Nothing where the kind is shared.
  * @throws peers_unanswered, incarnation_superseded: nothing is decided
  */

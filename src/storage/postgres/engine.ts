@@ -14,7 +14,7 @@ import { type Command, commandOf } from './changes.js';
 import { committer, type Outcome } from './commit.js';
 import type { Connections, Session } from './connection.js';
 import { isRaced, isRolledBack, toHoldfastError } from './errors.js';
-import { NO_PARTIES, type Parties, partiesOf } from './incarnations.js';
+import { NO_PARTIES, type Parties, partiesOf, UNNAMED_PARTIES } from './incarnations.js';
 import { caseOf } from './keys.js';
 import { Lanes } from './lanes.js';
 import { liftIn } from './lift.js';
@@ -91,7 +91,8 @@ export function postgresEngine(
   /** Read anew for each look: no head of a case tells of it. */
   const partiesFor = async (scope: Scope, slice: Slice, session?: Session): Promise<Parties> => {
     const { party } = scope;
-    if (party === undefined || !(party.always || slice.kind?.mode === 'separate')) return NO_PARTIES;
+    if (party === undefined) return UNNAMED_PARTIES;
+    if (!party.always && slice.kind?.mode !== 'separate') return NO_PARTIES;
     const ask = (one: Session) => partiesOf(one, party, scope, given());
     return session === undefined ? reading(() => connections.use(ask)) : ask(session);
   };

@@ -79,6 +79,20 @@ export const NO_PARTIES: Parties = {
   transfers: () => [],
 };
 
+function unnamed(): never {
+  throw new Error('The scope of the command names nobody whose peers it may ask for.');
+}
+
+/** A rule that reads here what its scope has not named would find nothing, and permit what it should refuse. */
+export const UNNAMED_PARTIES: Parties = {
+  incarnationOf: unnamed,
+  awaited: unnamed,
+  leasesOf: unnamed,
+  heardFrom: unnamed,
+  offersOf: unnamed,
+  transfers: unnamed,
+};
+
 const ONE = {
   name: 'incarnation of an agent',
   text: 'SELECT * FROM holdfast.incarnations WHERE agent = $1',

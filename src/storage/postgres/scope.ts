@@ -70,7 +70,7 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
   putKind: ({ tenant, kind }) => ({ tenant, kind: kind.kind }),
   openCase: ({ ref, kind }) => ({ ...ofCase({ ref }), kind }),
   closeCase: byOwner,
-  changeOwner: ofCase,
+  changeOwner: ({ ref, actor }) => byOwner({ ref, writer: actor }),
   addNote: ofCase,
   intendOffer: ({ ref, writer, epoch, attempt, holder, plan }) => ({
     ...byOwner({ ref, writer }),
@@ -99,7 +99,12 @@ const SCOPES: { readonly [N in RuleName]: (command: CommandOf<N>) => Scope } = {
     kind,
     party: { agent: toAgent, peer: key.sender },
   }),
-  withdraw: ({ ref, key }) => ({ ...ofCase({ ref }), key }),
+  // Of which kind the case is nobody may know here.
+  withdraw: ({ ref, key, toAgent }) => ({
+    ...ofCase({ ref }),
+    key,
+    party: { agent: toAgent, peer: key.sender, always: true },
+  }),
   reject: ({ ref, key, from }) => ({
     ...ofCase({ ref }),
     key,

@@ -238,7 +238,7 @@ export function incarnationSuite(open: OpenLedger): void {
       expect(await problems()).toEqual([]);
     });
 
-    it('[R-166] waits with an acceptance for its sender alone, and decides nothing meanwhile', async () => {
+    it('[R-166] waits with an acceptance for its sender alone, with a rejection and a tombstone for all', async () => {
       const { triage, billing, legal } = await worldOf(open, 'billing');
       const { ledger, url: agent } = billing;
       const crossing = await triage.offer(billing, 1);
@@ -255,7 +255,13 @@ export function incarnationSuite(open: OpenLedger): void {
         });
       }
       expect(await ledger.findDecision(crossing.offer.key)).toBeNull();
+      await expect(billing.withdraw(crossing)).rejects.toMatchObject({ code: 'peers_unanswered' });
       await ledger.peerAnswered({ agent, peer: triage.url, incarnation: 'b_1' });
+      // Legal may hold the case from this agent, as its ledger no longer knows: the sender would act beside it.
+      for (const denied of [billing.reject(crossing, 'fact_missing', 'inc_1'), billing.withdraw(crossing)]) {
+        await expect(denied).rejects.toMatchObject({ code: 'peers_unanswered', data: { peers: legal.url } });
+      }
+      expect(await ledger.findDecision(crossing.offer.key)).toBeNull();
       await billing.accepted(crossing);
       await expect(billing.start(2, 'r1')).rejects.toMatchObject({ code: 'peers_unanswered' });
     });

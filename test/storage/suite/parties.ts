@@ -174,7 +174,7 @@ export class Party {
     const { key, ref } = offer;
     const principal = principalOf(key.sender);
     const told = takeover === undefined ? {} : { takeover };
-    return this.ledger.withdraw({ key, ref, answer: WITHDRAWN, principal, ...told });
+    return this.ledger.withdraw({ key, ref, answer: WITHDRAWN, principal, toAgent: this.url, ...told });
   }
 
   close(

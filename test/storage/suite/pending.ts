@@ -83,7 +83,7 @@ const rejecting = (clock: TestClock) =>
   rejection(clock, 'offer_expired', { task: taskIn('TASK_STATE_REJECTED', clock, 'task_other') });
 const withdrawing = () => {
   const { digest: _, ...rest } = delivery();
-  return { ...rest, answer: WITHDRAWN };
+  return { ...rest, answer: WITHDRAWN, toAgent: BILLING };
 };
 
 async function taskState(ledger: LedgerStore, id = 'task_1') {

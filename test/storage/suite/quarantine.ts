@@ -45,7 +45,7 @@ function writes(ledger: LedgerStore, clock: TestClock): Record<string, () => Pro
     releaseOffer: () => ledger.releaseOffer(transfer),
     closeOffer: () =>
       ledger.closeOffer({ key, verdict: 'rejected', code: 'x', digest, answer: '{}', expired: false }),
-    withdraw: () => ledger.withdraw({ key, ref: ref(), answer: '{}', principal }),
+    withdraw: () => ledger.withdraw({ key, ref: ref(), answer: '{}', principal, toAgent: BILLING }),
     accept: () => ledger.accept(acceptance(clock)),
     reject: () => ledger.reject(rejection(clock, 'fact_missing')),
     recordDelivery: () => ledger.recordDelivery(key, ref(), principal, digest, 'delivery_repeated'),

@@ -233,7 +233,9 @@ export function separateSuite(open: OpenLedger): void {
       const { offer } = await triage.offer(billing, 1);
       const { key, ref } = offer;
       const principal = { agent: PARTIES.legal, tenant: 'acme', tokenId: 'jti' };
-      await expect(billing.ledger.withdraw({ key, ref, answer: '{}', principal })).rejects.toMatchObject({
+      await expect(
+        billing.ledger.withdraw({ key, ref, answer: '{}', principal, toAgent: billing.url }),
+      ).rejects.toMatchObject({
         code: 'usage',
       });
     });
@@ -289,7 +291,9 @@ export function separateSuite(open: OpenLedger): void {
         expired: false,
       } as const;
       await expect(ledger.closeOffer(tombstone)).rejects.toMatchObject({ code: 'usage' });
-      await expect(ledger.withdraw({ key, ref, answer: '{}', principal })).rejects.toMatchObject({
+      await expect(
+        ledger.withdraw({ key, ref, answer: '{}', principal, toAgent: PARTIES.billing }),
+      ).rejects.toMatchObject({
         code: 'usage',
       });
       expect(await ledger.getOffer(key)).toMatchObject({ state: 'offered' });

@@ -3,6 +3,7 @@ import { compareWithLedger, replay, verifyChain } from '../../../src/audit/index
 import type { WithdrawCommand } from '../../../src/ledger/index.js';
 import {
   acceptance,
+  BILLING,
   type DeliveryOver,
   delivery,
   handedOver,
@@ -18,7 +19,7 @@ const ANSWER = '{"code":"withdrawn"}';
 
 function withdrawal(over: DeliveryOver = {}): WithdrawCommand {
   const { digest: _, ...rest } = delivery(over);
-  return { ...rest, answer: ANSWER };
+  return { ...rest, answer: ANSWER, toAgent: BILLING };
 }
 
 export function withdrawalSuite(open: OpenLedger): void {
