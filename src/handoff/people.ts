@@ -245,7 +245,9 @@ function tombstone(key: AcceptanceKey, ref: CaseRef): string {
 export function checkReason(reason: string): void {
   const problems = findPersonalData(reason);
   if (problems.length === 0) return;
-  throw new HoldfastError('personal_data', undefined, {
+  const message =
+    'A reason stands in the audit, which keeps no personal data, and this one seems to hold some.';
+  throw new HoldfastError('personal_data', message, {
     fields: problems.map((problem) => ({ path: 'reason', problem })),
   });
 }
