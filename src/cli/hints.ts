@@ -42,6 +42,7 @@ export function hintOf({ code, fields, data }: HoldfastError): string | null {
   if (code === 'personal_data' && fields.every(({ path }) => path === 'reason')) {
     return 'Say why without it.';
   }
+  if (code === 'epoch_stale' && data.owner !== undefined) return null;
   return HINTS[code] ?? null;
 }
 

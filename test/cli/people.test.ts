@@ -161,7 +161,14 @@ describe('an escalation', () => {
     expect(await owner()).toEqual([person('ann'), 2]);
     expect(await at(triage, ...escalate)).toMatchObject({
       exit: 3,
-      json: { error: { code: 'epoch_stale' } },
+      json: {
+        error: {
+          code: 'epoch_stale',
+          message: expect.stringMatching(
+            /^Too late: person:ann@\S+ owns CASE-7001 now, at epoch 2; the offer was made at epoch 1/,
+          ),
+        },
+      },
     });
     const { entries } = (await at(triage, 'audit', 'export', '--case', 'CASE-7001')).json;
     expect(entries.at(-2)).toMatchObject({
