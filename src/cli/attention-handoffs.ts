@@ -35,7 +35,8 @@ export function explainQuestion({ data }: Of<'question_open'>, at: string): Expl
 /** Only the agent that the offer is to can decide; in a shared ledger its sender sees it, too. */
 export function explainDecision({ ref, data }: Of<'decision_waiting'>, self: string): ExplainedHandoff {
   const { handoffId, attempt, sender, toAgent, contract, acceptBy, state } = data;
-  const named = `${handoffId} --attempt ${attempt} --from ${sender} --root ${ref.root} --person ID`;
+  const offer = `${handoffId} --attempt ${attempt} --from ${sender} --root ${ref.root}`;
+  const named = `${offer} --person ID`;
   return {
     fields: [
       ['handoff', handoffId],
@@ -55,7 +56,7 @@ export function explainDecision({ ref, data }: Of<'decision_waiting'>, self: str
     ],
     commands: [
       ...(toAgent === self ? [] : [`at the agent ${toAgent}:`]),
-      'holdfast handoff pending',
+      `holdfast handoff pending ${offer}`,
       `holdfast handoff accept ${named}`,
       `holdfast handoff reject ${named} --code CODE --reason "TEXT"`,
     ],

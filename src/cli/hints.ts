@@ -39,6 +39,10 @@ export function hintOf({ code, fields, data }: HoldfastError): string | null {
   if (code === 'ledger_unavailable') return ledgerHint(data.ledger);
   // Of a file, the message itself says what can be done.
   if (code === 'personal_data' && fields.length === 0) return null;
+  if (code === 'personal_data' && fields.every(({ path }) => path === 'reason')) {
+    return 'Say why without it.';
+  }
+  if (code === 'epoch_stale' && data.owner !== undefined) return null;
   return HINTS[code] ?? null;
 }
 

@@ -125,6 +125,18 @@ export function createPeople(options: PeopleOptions): People {
     };
   }
 
+  /** An escalation is at the epoch of its offer, which nobody has named: a stale one says that the case went on since. */
+  async function movedOn(error: unknown, { ref, epoch }: OfferRow): Promise<unknown> {
+    if (!isHoldfastError(error) || error.code !== 'epoch_stale') return error;
+    const row = await ledger.getCase(ref);
+    if (row === null) return error;
+    return new HoldfastError(
+      'epoch_stale',
+      `Too late: ${row.owner} owns ${ref.caseId} now, at epoch ${row.epoch}; the offer was made at epoch ${epoch}.`,
+      { data: { presented: epoch, current: row.epoch, owner: row.owner }, cause: error },
+    );
+  }
+
   /** Who writes in the case's name here: its owner, where that is this agent or the person. */
   async function ownerFor(ref: CaseRef, person: string): Promise<CaseRow> {
     const row = await ledger.getCase(ref);
@@ -170,7 +182,11 @@ export function createPeople(options: PeopleOptions): People {
         throw new HoldfastError('offer_decided', message, { data: { state: offer.state } });
       }
       const { ref, epoch } = offer;
-      return change({ ref, epoch, change: 'escalation', actor: self, to, reason });
+      try {
+        return await change({ ref, epoch, change: 'escalation', actor: self, to, reason });
+      } catch (error) {
+        throw await movedOn(error, offer);
+      }
     },
     recover: async (input) => {
       checkArguments('recoverCase', input);
@@ -245,7 +261,9 @@ function tombstone(key: AcceptanceKey, ref: CaseRef): string {
 export function checkReason(reason: string): void {
   const problems = findPersonalData(reason);
   if (problems.length === 0) return;
-  throw new HoldfastError('personal_data', undefined, {
+  const message =
+    'A reason stands in the audit, which keeps no personal data, and this one seems to hold some.';
+  throw new HoldfastError('personal_data', message, {
     fields: problems.map((problem) => ({ path: 'reason', problem })),
   });
 }

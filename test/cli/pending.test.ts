@@ -31,14 +31,14 @@ describe('offers that wait for a person', () => {
   const at = (...argv: string[]) => run('handoff', ...argv, '--dir', agent.dir);
 
   /** Sends, and comes back once the receiver has it. */
-  async function handOff(caseId: string): Promise<ReturnType<Holdfast['handOff']>[]> {
+  async function handOff(caseId: string, more: object = {}): Promise<ReturnType<Holdfast['handOff']>[]> {
     const { ref } = await triage.openCase({ caseId, kind: 'refund' });
     const { artifactId } = await triage.addEvidence(Buffer.from('charged twice'), {
       filename: 'claim.txt',
       mediaType: 'text/plain',
     });
     const document = JSON.parse(readFileSync(CASE_FILE, 'utf8'));
-    const caseFile = parseCaseFile(Buffer.from(JSON.stringify({ ...document, case_id: caseId })));
+    const caseFile = parseCaseFile(Buffer.from(JSON.stringify({ ...document, ...more, case_id: caseId })));
     const evidence = [{ artifactId }];
     const sending = triage.handOff({ ref, caseFile, to: billing.url, contract: CONTRACT, evidence });
     // Nobody listens where a test fails.
@@ -71,6 +71,33 @@ describe('offers that wait for a person', () => {
     expect((await attention('list')).out).toContain('Nothing waits for a person.');
     expect(await sending).toMatchObject({ state: 'accepted', owner: billing.url });
     expect((await at('accept', 'CASE-1:2', '--person', 'ann', '--json')).exit).not.toBe(0);
+  });
+
+  it('[R-093] are shown with what there is to decide on', async () => {
+    const [sending] = await handOff('CASE-3', { goal: 'Refund it.\nState: accepted\u2028by ann' });
+    const shown = await at('pending', 'CASE-3:2');
+    expect(shown).toMatchObject({ exit: 0, err: '' });
+    expect(shown.out).toMatch(/^goal +Refund it\. State: accepted by ann$/m);
+    expect(shown.out).toMatch(new RegExp(`^from +${triage.url}$`, 'm'));
+    expect(shown.out).toMatch(/^contract +refund-dispute\/1$/m);
+    expect(shown.out).toMatch(/^accept by +20\S+Z$/m);
+    expect(shown.out).toMatch(/FACT +VALUE +SOURCE +VERIFIED\n(.*\n)*\S+ +\S.* (verified|claimed)\n/);
+    expect(shown.out).toMatch(/^Constraints\n {2}- /m);
+    expect(shown.out).toMatch(/^Open questions\n {2}- /m);
+    expect(shown.out).toMatch(/ claim\.txt +text\/plain +13 +[0-9a-f]{64}$/m);
+    const asJson = await at('pending', 'CASE-3:2', '--attempt', '1', '--from', triage.url, '--json');
+    const { pending, envelope, evidence } = asJson.json;
+    expect(pending).toMatchObject({ key: { handoffId: 'CASE-3:2' }, state: 'waiting' });
+    expect(envelope).toMatchObject({
+      case_id: 'CASE-3',
+      facts: expect.any(Array),
+      accept_by: pending.acceptBy,
+    });
+    expect(evidence).toMatchObject([{ filename: 'claim.txt', bytes: 13 }]);
+    expect((await at('pending', 'CASE-9:2')).err).toContain('[offer_unknown]');
+    const by = ['--person', 'ann', '--code', 'records_disagree', '--reason', 'not known here'];
+    await at('reject', 'CASE-3:2', ...by);
+    await sending;
   });
 
   it('[R-093] are rejected by one with a code and a reason', async () => {

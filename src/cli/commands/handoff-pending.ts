@@ -1,16 +1,13 @@
 import type { Command } from 'commander';
-import { HoldfastError, normalizeAgentUrl } from '../../core/index.js';
 import type { DecisionRow, PendingOffer } from '../../ledger/index.js';
 import type { Holdfast } from '../../node/index.js';
 import { ROOT_OPTION } from '../cases.js';
+import { describePending, findPending, type WhichOffer, withoutContent } from '../pending-report.js';
 import { printTable } from '../print.js';
 import { type CommonOptions, leaf, type Result, type Session } from '../run.js';
 
-interface DecideOptions extends CommonOptions {
+interface DecideOptions extends CommonOptions, WhichOffer {
   person: string;
-  attempt?: string;
-  from?: string;
-  root?: string;
   code?: string;
   reason?: string;
   hint?: string;
@@ -20,11 +17,19 @@ const PERSON = ['--person <id>', 'the person who decides, such as ann.meyer'] as
 
 /** Offers to this agent that are not decided yet, and a person's word on them. */
 export function addPending(commands: Command, session: Session): void {
-  leaf(commands, 'pending', 'list the offers to this agent that are not decided yet, oldest first', [
-    'handoff pending --dir billing',
-  ]).action((options: CommonOptions) =>
-    session.withAgent(options, async (holdfast) => {
-      const pending = (await holdfast.listPending()).map(({ message: _, ...shown }) => shown);
+  const summary =
+    'list the offers to this agent that are not decided yet, oldest first; of one, show what it says of the case';
+  which(
+    leaf(commands, 'pending [handoff]', summary, [
+      'handoff pending --dir billing',
+      'handoff pending CASE-7001:2 --dir billing',
+    ]),
+  ).action((handoffId: string | undefined, options: CommonOptions & WhichOffer) =>
+    session.withAgent(options, async (holdfast): Promise<Result> => {
+      if (handoffId !== undefined) {
+        return describePending(holdfast, await findPending(holdfast, handoffId, options));
+      }
+      const pending = (await holdfast.listPending()).map(withoutContent);
       const rows = pending.map(({ key, contract, state, clarifications, acceptBy }) => [
         key.handoffId,
         String(key.attempt),
@@ -75,48 +80,27 @@ function decide(
     carryOut(holdfast: Holdfast, pending: PendingOffer, options: DecideOptions): Promise<DecisionRow>;
   },
 ): Command {
-  return leaf(commands, `${name} <handoff>`, summary, [
+  const command = leaf(commands, `${name} <handoff>`, summary, [
     `handoff ${name} CASE-7001:2 --person ann${more} --dir billing`,
-  ])
-    .requiredOption(...PERSON)
-    .option('--attempt <n>', 'which attempt (default: the only one that waits)')
-    .option('--from <url>', 'whose offer, where several agents have made one')
-    .option(...ROOT_OPTION)
-    .action((handoffId: string, options: DecideOptions) =>
-      session.withAgent(options, async (holdfast): Promise<Result> => {
-        const pending = await findPending(holdfast, handoffId, options);
-        const decision = await carryOut(holdfast, pending, options);
-        const { key } = pending;
-        const named = `${key.handoffId}, attempt ${key.attempt}, from ${key.sender}`;
-        const text =
-          decision.verdict === 'accepted'
-            ? `Accepted (${named}): ${holdfast.url} owns the case at epoch ${decision.epochAfter}.`
-            : `Rejected (${named}) [${decision.code}].`;
-        return { json: { decision }, text };
-      }),
-    );
+  ]);
+  return which(command.requiredOption(...PERSON)).action((handoffId: string, options: DecideOptions) =>
+    session.withAgent(options, async (holdfast): Promise<Result> => {
+      const pending = await findPending(holdfast, handoffId, options);
+      const decision = await carryOut(holdfast, pending, options);
+      const { key } = pending;
+      const named = `${key.handoffId}, attempt ${key.attempt}, from ${key.sender}`;
+      const text =
+        decision.verdict === 'accepted'
+          ? `Accepted (${named}): ${holdfast.url} owns the case at epoch ${decision.epochAfter}.`
+          : `Rejected (${named}) [${decision.code}].`;
+      return { json: { decision }, text };
+    }),
+  );
 }
 
-/** The one that a person means. @throws offer_unknown, usage where several fit */
-async function findPending(
-  holdfast: Holdfast,
-  handoffId: string,
-  { attempt, from, root }: DecideOptions,
-): Promise<PendingOffer> {
-  const found = (await holdfast.listPending()).filter(
-    ({ key }) =>
-      key.handoffId === handoffId &&
-      (attempt === undefined || String(key.attempt) === attempt) &&
-      (from === undefined || key.sender === normalizeAgentUrl(from)) &&
-      (root === undefined || key.root === normalizeAgentUrl(root)),
-  );
-  const [only] = found;
-  if (only === undefined) {
-    throw new HoldfastError('offer_unknown', `No offer ${handoffId} waits for a decision here.`);
-  }
-  if (found.length === 1) return only;
-  throw new HoldfastError(
-    'usage',
-    `Several offers ${handoffId} wait: say which with --from, --attempt or --root.`,
-  );
+function which(command: Command): Command {
+  return command
+    .option('--attempt <n>', 'which attempt (default: the only one that waits)')
+    .option('--from <url>', 'whose offer, where several agents have made one')
+    .option(...ROOT_OPTION);
 }
