@@ -304,6 +304,10 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     where: ['sender', 'docs'],
     what: 'Across organisations the envelope is rich; a thin one is refused there',
   },
+  'R-193': {
+    where: ['sender', 'docs'],
+    what: 'Whether a handover waits or is queued is said for each kind of case',
+  },
   'R-194': { where: ['sender', 'docs'], what: 'A structured summary comes with the transcript by reference' },
   'R-195': {
     where: ['sender', 'receiver', 'ledger'],

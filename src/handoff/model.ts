@@ -18,8 +18,9 @@ export interface HandOffInput {
   /** Id of the person of this node who gets the case where none of them takes it; where absent, it waits for a person. */
   readonly escalateTo?: string;
   /**
-   * `blocking`, the default: the call waits for the decision, as long as the receiver holds it. `queued`: the receiver may take its time, up
-   * to `accept_by`; the call returns as soon as the receiver has the offer, and a running node of this agent goes on from there.
+   * `blocking`: the call waits for the decision, as long as the receiver holds it. `queued`: the receiver may take its time, up to
+   * `accept_by`; the call returns as soon as the receiver has the offer, and a running node of this agent goes on from there. Default: as
+   * `kinds.<name>.waiting` says, which is `blocking` where absent.
    */
   readonly waiting?: 'blocking' | 'queued';
   /** `name/version` */

@@ -25,6 +25,8 @@ export interface SenderOptions extends AttemptOptions {
   contract(id: string): Contract | null;
   /** Of cases of this kind. */
   reader(kind: string): CaseReader | null;
+  /** How such a case is handed over where the call does not say. */
+  waiting(kind: string): 'blocking' | 'queued';
 }
 
 export interface Sender {
@@ -109,7 +111,7 @@ export function createSender(options: SenderOptions): Sender {
       },
       options,
     );
-    const queued = input.waiting === 'queued';
+    const queued = (input.waiting ?? options.waiting(row.kind)) === 'queued';
     const result = await options.delivery.deliver(offer, queued);
     return isPlanned ? follow(result, queued) : result;
   }

@@ -102,6 +102,12 @@ const kind = z.strictObject({
     [],
     'Contracts under which such a case may be handed over.',
   ),
+  waiting: optional(
+    z.enum(['blocking', 'queued'], { error: 'must be `blocking` or `queued`' }),
+    '`blocking` or `queued`',
+    'blocking',
+    'How this agent hands over such a case where a call does not say: `blocking` waits for the decision, `queued` only until the receiver has the offer. Not stored in the ledger.',
+  ),
   reader: absent(
     path,
     'path',

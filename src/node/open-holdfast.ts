@@ -158,6 +158,7 @@ export async function openHoldfast(options: OpenOptions = {}): Promise<Holdfast>
     escalate: (input) => people.escalate(input),
     contract: (id) => contracts.require(id),
     reader: (kind) => readers.get(kind) ?? null,
+    waiting: (kind) => config.kinds[kind]?.waiting ?? 'blocking',
   });
   const people = createPeople({
     ...{ identity, ledger, clock, withdraw: sender.withdraw },

@@ -249,6 +249,7 @@ export async function createWorld(
     escalate: () => Promise.reject(new HoldfastError('usage')),
     contract: (id) => (id === contract.id ? contract : null),
     reader: () => null,
+    waiting: () => 'blocking',
   });
   return {
     ledger,

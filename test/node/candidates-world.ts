@@ -50,7 +50,12 @@ export interface Candidates extends Record<Name, Candidate> {
   close(): Promise<void>;
 }
 
-export async function startCandidates(mode: Mode, push = false): Promise<Candidates> {
+/** `push`: triage asks to be told. `waiting`: how its kind says that cases are handed over. */
+export async function startCandidates(
+  mode: Mode,
+  push = false,
+  waiting: 'blocking' | 'queued' = 'blocking',
+): Promise<Candidates> {
   const folder = temporaryFolder();
   let aheadMs = 0;
   const clock = { now: () => new Date(Date.now() + aheadMs) };
@@ -69,6 +74,7 @@ export async function startCandidates(mode: Mode, push = false): Promise<Candida
       refund: {
         system_of_record: 'payments',
         mode,
+        waiting,
         contracts: [CONTRACT],
         policy: {
           caps: { refund: '100.00 EUR' },

@@ -146,3 +146,32 @@ it(
   },
   LIMIT_MS,
 );
+
+it(
+  '[R-193] waits for the decision or not as the kind of the case says, where the call does not',
+  async () => {
+    const world = await startCandidates('separate', false, 'queued');
+    try {
+      await world.open();
+      const { first } = world;
+      first.check = () => decideLater();
+      const { offer } = await world.handOff({ to: first.url });
+      expect(offer.state).toBe('offered');
+      await waits(world);
+      await first.node.rejectPending({
+        key: offer.key,
+        code: 'records_disagree',
+        reason: 'no',
+        person: 'bob',
+      });
+      await expect.poll(() => world.offers(), WAIT).toEqual(['rejected']);
+      const blocked = world.handOff({ to: first.url, waiting: 'blocking' });
+      await waits(world);
+      await first.node.acceptPending({ key: { ...offer.key, attempt: 2 }, person: 'bob' });
+      expect(await blocked).toMatchObject({ state: 'accepted', epoch: 4 });
+    } finally {
+      await world.close();
+    }
+  },
+  LIMIT_MS,
+);

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { HoldfastError, normalizeAgentUrl } from '../../core/index.js';
+import { type CaseRef, HoldfastError, normalizeAgentUrl } from '../../core/index.js';
 import type { HandOffResult } from '../../handoff/index.js';
 import type { OfferRow, SentTask } from '../../ledger/index.js';
-import { type Holdfast, parseDuration } from '../../node/index.js';
+import { type Holdfast, parseDuration, readConfig } from '../../node/index.js';
 import { findCase, ROOT_OPTION } from '../cases.js';
 import { PRIVACY_OPTIONS, parseArtifact, readEvidenceFile, storeEvidenceFile } from '../evidence.js';
 import { EXIT, type ExitCode } from '../exit-codes.js';
@@ -166,8 +166,9 @@ function addSend(commands: Command, session: Session): void {
     .option('--escalate-to <person>', 'who gets the case where no agent takes it, such as ann.meyer')
     .option(
       '--queued',
-      'return as soon as the receiver has the offer; a running node of this agent sees it to its end',
+      'return as soon as the receiver has the offer; a running node of this agent sees it to its end (default: as the kind says)',
     )
+    .option('--no-queued', 'wait for the decision, whatever the kind says')
     .requiredOption('--contract <id>', 'the contract, name/version')
     .option('--case <id>', 'the case (default: the one in the file)')
     .option('--evidence <file...>', 'files that the receiver is to fetch')
@@ -198,13 +199,14 @@ function addSend(commands: Command, session: Session): void {
         const within = parseAcceptWithin(options.acceptWithin);
         const to = options.to.map((url) => normalizeAgentUrl(url));
         const ref = await findCase(holdfast, caseId, options.root);
+        const waiting = await waitingFor(holdfast, ref, session.dirOf(options), options.queued);
         const input = {
           ref,
           ...(caseFile === undefined ? {} : { caseFile }),
           to,
           contract: options.contract,
           ...(options.escalateTo === undefined ? {} : { escalateTo: options.escalateTo }),
-          ...(options.queued ? { waiting: 'queued' as const } : {}),
+          waiting,
           ...(options.person === undefined ? {} : { person: options.person }),
           ...(within === undefined ? {} : { acceptWithinMs: within }),
         };
@@ -220,10 +222,22 @@ function addSend(commands: Command, session: Session): void {
         const result = await holdfast.handOff({ ...input, evidence });
         const report = reportOf(result);
         // Queued, and the receiver has it: that is what was asked for.
-        const isQueued = options.queued === true && result.state === 'open' && result.problem === null;
+        const isQueued = waiting === 'queued' && result.state === 'open' && result.problem === null;
         return isQueued ? { ...report, exit: EXIT.ok } : report;
       }),
     );
+}
+
+/** As the options say, else as this agent is configured for the kind of the case. */
+async function waitingFor(
+  { ledger }: Holdfast,
+  ref: CaseRef,
+  dir: string,
+  queued: boolean | undefined,
+): Promise<'blocking' | 'queued'> {
+  if (queued !== undefined) return queued ? 'queued' : 'blocking';
+  const kind = (await ledger.getCase(ref))?.kind;
+  return (kind === undefined ? undefined : readConfig(dir).kinds[kind]?.waiting) ?? 'blocking';
 }
 
 const UNDECIDED: readonly OfferRow['state'][] = ['intended', 'offered', 'in_doubt'];
