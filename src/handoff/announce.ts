@@ -6,6 +6,7 @@ import {
   type Logger,
   newId,
   pause,
+  sha256Hex,
 } from '../core/index.js';
 import type { AwaitedPeer, Incarnation, LedgerStore, ReceiptOutcome, Transfer } from '../ledger/index.js';
 import { type HeldOffer, MAX_HELD_OFFERS } from '../protocol/index.js';
@@ -90,7 +91,11 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
   async function beginNow(): Promise<void> {
     begunAt = performance.now();
     const awaited = await partners();
-    if (awaited === null) return;
+    if (awaited === null) {
+      // A kind can become known while this process runs.
+      begun = null;
+      return;
+    }
     await lease.begin();
     const living = await livingOthers();
     const { incarnation, minted } = await ledger.beginIncarnation({
@@ -142,6 +147,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
 
   async function ask(): Promise<void> {
     if (stopping.signal.aborted) return;
+    await begin();
     const current = await ledger.getIncarnation(agent);
     if (current === null) return;
     const waiting = (await ledger.listAwaited(agent)).filter(({ state }) => state !== 'answered');
@@ -205,13 +211,19 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
       await options.client.control(peer.url, { ...say, open: held.slice(at, at + MAX_HELD_OFFERS) });
     }
     const open = held.slice(Math.floor(Math.max(0, held.length - 1) / MAX_HELD_OFFERS) * MAX_HELD_OFFERS);
+    const seen = new Set<string>();
     for (let cursor: string | undefined; ; ) {
       const page = cursor === undefined ? {} : { cursor };
       const answer = await options.client.control(peer.url, { ...say, open, ...page });
-      for (const receipt of answer.receipts) await takeOver(receipt, peer.url);
+      const before = seen.size;
+      for (const receipt of answer.receipts) {
+        await takeOver(receipt, peer.url);
+        seen.add(sha256Hex(receipt));
+      }
       if (answer.next === undefined) return true;
-      if (answer.next === cursor)
-        throw new HoldfastError('peer_error', 'The peer gives the same page again.');
+      // Else it could lead on for ever, by cursors that are always new.
+      if (seen.size === before)
+        throw new HoldfastError('peer_error', 'The peer promises more receipts and gives none.');
       if (stopping.signal.aborted) return false;
       cursor = answer.next;
     }
