@@ -74,7 +74,7 @@ export async function openWitness(parts: {
   const { bytes, files: journals } = files.size();
   const other = before !== null && !isSameLedger(before, found);
   if (other || bytes <= ALWAYS_CHECKED_BYTES) await check(parts.ledger, journals > MAX_FILES);
-  if (before === null || other) await files.keepLedger(found);
+  if (before === null || other) await files.keepLedger({ ...found, ...usedAs(before) });
   return {
     ledger: witnessed(parts.ledger, files, logger),
     check: ({ rewrite = false } = {}) => check(parts.ledger, rewrite),
@@ -83,7 +83,7 @@ export async function openWitness(parts: {
       const now = seenOn(await ledger.incarnation(), server);
       assertKnown(files, files.ledger(), now);
       await check(ledger, false);
-      await files.keepLedger(now);
+      await files.keepLedger({ ...now, ...usedAs(files.ledger()) });
     },
   };
 }
@@ -101,11 +101,11 @@ export function assertNotOlder(files: WitnessFiles, { systemId, timeline }: Serv
 
 /** @throws ledger_changed where the ledger's file is gone: opening it would make an empty one in its place */
 export function assertNotGone(files: WitnessFiles, exists: boolean, name: string): void {
-  if (exists || files.size().bytes === 0) return;
+  if (exists || !isUsed(files)) return;
   throw new HoldfastError(
     'ledger_changed',
-    `There is no ledger ${name}, and this agent has seen cases in it. Put it back or restore it. ` +
-      `If all of them may be forgotten, move ${files.dir} away first.`,
+    `There is no ledger ${name}, and this agent has worked with it. Put it back or restore it. ` +
+      `If all that was in it may be forgotten, move ${files.dir} away first.`,
     { data: { reason: 'case_missing' } },
   );
 }
@@ -116,7 +116,7 @@ function assertKnown(
   found: SeenLedger,
   accepting?: string,
 ): void {
-  const isOther = seen !== null && seen.incarnation !== found.incarnation && files.size().bytes > 0;
+  const isOther = seen !== null && seen.incarnation !== found.incarnation && isUsed(files);
   if (isOther && accepting !== found.incarnation) {
     throw new HoldfastError(
       'ledger_changed',
@@ -134,6 +134,15 @@ function assertKnown(
   }
 }
 
+/** Journals of agents that began before it was noted say so by themselves. */
+function isUsed(files: WitnessFiles): boolean {
+  return files.ledger()?.used === true || files.size().bytes > 0;
+}
+
+function usedAs(before: SeenLedger | null): Pick<SeenLedger, 'used'> {
+  return before?.used === true ? { used: true } : {};
+}
+
 function seenOn(incarnation: string, server: Server | null): SeenLedger {
   return server === null
     ? { incarnation }
@@ -147,13 +156,29 @@ function isSameLedger(a: SeenLedger, b: SeenLedger): boolean {
 /** Each of these is followed by something outside that only the ledger remembers: an answer, a release, a call to another system. */
 function witnessed(ledger: LedgerStore, files: WitnessFiles, logger: Logger): LedgerStore {
   let failing = false;
+  let used = files.ledger()?.used === true;
+
+  /** Decisions on cases that are not known here leave no journal line, and those of closed cases are merged away. */
+  async function use(): Promise<void> {
+    if (used) return;
+    used = true;
+    const kept = files.ledger();
+    if (kept !== null) await files.keepLedger({ ...kept, used: true });
+  }
 
   async function see(ref: Seen['ref'], epoch: number, receipt?: string): Promise<void> {
-    try {
+    await kept(async () => {
+      await use();
       const head = await ledger.auditHead(ref);
       if (head !== null) {
         await files.append({ ref, epoch, ...head, ...(receipt === undefined ? {} : { receipt }) });
       }
+    });
+  }
+
+  async function kept(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
       failing = false;
     } catch (err) {
       // It has committed: to withhold the answer would help nobody.
@@ -172,6 +197,16 @@ function witnessed(ledger: LedgerStore, files: WitnessFiles, logger: Logger): Le
     async accept(command) {
       const result = await ledger.accept(command);
       if (result.outcome === 'accepted') await see(command.ref, result.work.epoch, receiptIn(command.answer));
+      return result;
+    },
+    async reject(command) {
+      const result = await ledger.reject(command);
+      if (result.outcome === 'stored') await kept(use);
+      return result;
+    },
+    async deferOffer(command) {
+      const result = await ledger.deferOffer(command);
+      if (result.outcome === 'stored') await kept(use);
       return result;
     },
     async recoverCase(command) {
@@ -198,7 +233,8 @@ function witnessed(ledger: LedgerStore, files: WitnessFiles, logger: Logger): Le
       const result = await ledger.withdraw(command);
       const { epochBefore } = result.decision;
       // The sender may go elsewhere once it is told. Where the case is not known here there is nothing to compare.
-      if (result.outcome === 'stored' && epochBefore !== null) await see(command.ref, epochBefore);
+      if (result.outcome === 'stored')
+        await (epochBefore === null ? kept(use) : see(command.ref, epochBefore));
       return result;
     },
     async startEffect(command) {

@@ -259,6 +259,18 @@ describe('a ledger that is not the one', () => {
     expect(existsSync(ledger)).toBe(false);
   });
 
+  it('is missed where it held only a rejection of a case that it did not know', async () => {
+    const file = join(billing.dir, 'holdfast.yaml');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('ledger: ../ledger.db', 'ledger: own.db'));
+    const { from } = await startBoth();
+    const { ref } = await from.openCase({ caseId: 'CASE-1', kind: 'refund' });
+    await offer(from, ref);
+    await closeAll();
+    rmSync(join(billing.dir, 'own.db'));
+    await expect(openHoldfast({ dir: billing.dir })).rejects.toMatchObject({ code: 'ledger_changed' });
+    expect(existsSync(join(billing.dir, 'own.db'))).toBe(false);
+  });
+
   it('may be any where no case was seen yet', async () => {
     await (await open(triage)).applyKinds();
     await closeAll();

@@ -24,6 +24,8 @@ export interface SeenLedger {
   /** Of a PostgreSQL server: its identity, and the newest timeline seen. */
   readonly system?: string;
   readonly timeline?: number;
+  /** Something was committed in it that only it remembers; where absent, it may be lost. */
+  readonly used?: true;
 }
 
 /** Looks at some cases, each once and as last seen, and says which are still to be kept. */
