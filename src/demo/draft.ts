@@ -33,7 +33,7 @@ export async function draftEnvelope(stage: Stage, options: DraftOptions): Promis
     contract: refundDispute,
     caseFile: { ...caseFile, case_id: caseId },
     root: world.refOf(caseId).root,
-    incarnation: 'elsewhere',
+    incarnation: await world.ledgers.incarnationOf(world.ledgers.nameFor('triage'), fromAgent),
     handoff_id: handoffIdOf(caseId, epoch),
     attempt,
     from_agent: fromAgent,

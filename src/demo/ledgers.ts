@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type CaseRef, silentLogger } from '../core/index.js';
 import type { CaseSnapshot, TaskRow } from '../ledger/index.js';
 import { type Holdfast, openHoldfast } from '../node/index.js';
@@ -10,6 +11,8 @@ import {
   type Standing,
   standingOf,
 } from './standing.js';
+
+const HEARD_MS = 10_000;
 
 /** One ledger, read from outside the processes that write it: an agent that has died is read all the same. */
 interface Reader {
@@ -57,6 +60,23 @@ export class Ledgers {
   async listCases(name: LedgerName): Promise<string[]> {
     const rows = await this.#get(name).ledger.listCases(this.#tenant(name));
     return rows.map(({ ref }) => ref.caseId).sort();
+  }
+
+  /** Resolves once each of these has heard from its peers, before which it decides nothing; or after some seconds all the same. */
+  async heard(agents: readonly string[]): Promise<void> {
+    const until = performance.now() + HEARD_MS;
+    const waits = async () => {
+      const each = this.#readers.flatMap(({ holdfast }) =>
+        agents.map((one) => holdfast.ledger.listAwaited(one)),
+      );
+      return (await Promise.all(each)).flat().some(({ state }) => state === 'waiting');
+    };
+    while ((await waits()) && performance.now() < until) await sleep(20);
+  }
+
+  /** Under which the agent makes its offers, as its own ledger says; any where no other ledger has a part in its cases. */
+  async incarnationOf(name: LedgerName, agent: string): Promise<string> {
+    return (await this.#get(name).ledger.getIncarnation(agent))?.incarnation ?? 'elsewhere';
   }
 
   /** Tasks that are kept there for a peer. */

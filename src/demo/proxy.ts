@@ -22,6 +22,8 @@ export interface Crossing {
   readonly path: string;
   /** Whether the request brings an offer. */
   readonly isOffer: boolean;
+  /** Whether the request tells of a start, and asks what is held of the time before. */
+  readonly isAnnouncement: boolean;
 }
 
 /**
@@ -107,7 +109,9 @@ export class RecordingProxy {
         keep(Buffer.from(`302 ${location}`), 'answered');
         return;
       }
-      const crossing = { method, path, isOffer: method === 'POST' && body.includes(envelopeMediaType(2)) };
+      const says = (what: string) => method === 'POST' && body.includes(what);
+      const isOffer = says(envelopeMediaType(2));
+      const crossing = { method, path, isOffer, isAnnouncement: !isOffer && says('"ledger.announce"') };
       const hold = async (moment: Moment) => {
         await this.onCrossing?.(`${moment} of ${method} ${path}`);
         await this.onMoment?.(moment, crossing);

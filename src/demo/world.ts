@@ -236,6 +236,7 @@ export class World {
       this.roles().map((role) => [role, this.dirOf(role)]),
       (owner) => this.ownerOf(owner),
     );
+    await this.#ledgers.heard(this.roles().map((role) => this.urlOf(role)));
     await this.triage.call('openCase', { caseId: CASE_ID });
     if (this.#agents.has('outsider')) {
       const opener = this.mode === 'shared' ? this.triage : this.billing;

@@ -149,6 +149,7 @@ describe('configuration', () => {
     expect(kinds.refund).toEqual({
       system_of_record: 'payments',
       mode: 'shared',
+      waiting: 'blocking',
       contracts: ['refund-dispute/1'],
       policy: {
         caps: { refund: { amount: '100.00', currency: 'EUR' } },

@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { accept, type Holdfast, reject } from '../../src/index.js';
-import { auditProblems, type Organisation, startOrganisations, type World } from './organisations.js';
+import {
+  answered,
+  auditProblems,
+  type Organisation,
+  startOrganisations,
+  type World,
+} from './organisations.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -123,6 +129,7 @@ describe('persons of two organisations with a ledger each', () => {
     ]);
     billing.line.lose('nothing');
     await billing.up();
+    await answered(billing.node);
     expect(await triage.node.takeCase(by(1))).toMatchObject({ owner: person(triage), epoch: 2 });
     expect((await lastOffer(triage))?.state).toMatch(/withdrawn|expired/);
     expect(await items(triage)).toEqual([]);
