@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { accept, type Holdfast, reject } from '../../src/index.js';
 import {
@@ -267,6 +268,8 @@ describe('persons of two organisations with a ledger each', () => {
       const key = (await lastOffer(triage))?.key as Parameters<Holdfast['resend']>[0];
       const settled = { ref: world.ref(), person: 'ann', reason: 'they say that they never had it' };
       await triage.node.settleDoubt({ ...settled, key });
+      // A withdrawal that has left by then would be answered.
+      await pause(500);
       billing.line.lose('nothing');
       await triage.node.returnCase(by(3));
       expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
