@@ -49,6 +49,7 @@ describe('a ledger on PostgreSQL', () => {
       incarnation: expect.stringMatching(/^inc_/),
       system: expect.stringMatching(/^\d+$/),
       timeline: 1,
+      used: true,
     });
 
     pretend({ timeline: 2 });
