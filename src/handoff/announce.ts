@@ -30,7 +30,7 @@ export interface AnnouncerOptions {
   readonly peers: PeerDirectory;
   readonly keys: PeerKeySource;
   readonly client: PeerClient;
-  readonly lease: Pick<Lease, 'holder' | 'begin'>;
+  readonly lease: Pick<Lease, 'holder' | 'begin' | 'hold'>;
   readonly logger: Logger;
   /** The waits before a peer is asked again grow from the first to the last of these, milliseconds. */
   readonly backoffMs: readonly [first: number, last: number];
@@ -98,6 +98,8 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     }
     await lease.begin();
     const living = await livingOthers();
+    // To look for others can take as long as a lease.
+    await lease.hold();
     const { incarnation, minted } = await ledger.beginIncarnation({
       agent,
       holder: lease.holder,

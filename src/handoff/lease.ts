@@ -33,6 +33,8 @@ export interface Lease {
   readonly term: AbortSignal;
   /** Says for the first time that the process lives, and goes on saying it. */
   begin(): Promise<void>;
+  /** The same, and says it anew where the lease has run out meanwhile, as of a process that was not let run. */
+  hold(): Promise<void>;
   claimOffers(tenant: string, limit: number): Promise<OfferRow[]>;
   /** False where it is decided, or somebody who lives has it; this process too. */
   claimOffer(key: AcceptanceKey): Promise<boolean>;
@@ -130,6 +132,11 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
     return begun;
   }
 
+  async function hold(): Promise<void> {
+    await begin();
+    if (!(await ledger.isAlive(holder))) await renew();
+  }
+
   async function claim<T>(attempt: () => Promise<T[]>): Promise<T[]> {
     await begin();
     // What is claimed while all claims are given back would be given back with them.
@@ -151,6 +158,7 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
       return term.signal;
     },
     begin,
+    hold,
     claimOffers: (tenant, limit) => claim(() => ledger.claimOffers({ tenant, agent, holder, limit })),
     async claimOffer(key) {
       const one = { tenant: key.tenant, agent, holder, limit: 1, key };

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger, systemClock } from '../../src/core/index.js';
 import { type Announcer, createAnnouncer, createLease, type Lease } from '../../src/handoff/index.js';
@@ -30,7 +31,7 @@ describe('an agent that asks its peer what it holds', () => {
   beforeEach(async () => {
     folder = temporaryFolder();
     ledger = await openSqliteLedger({ file: `${folder.path}/ledger.db` });
-    lease = createLease({ ledger, agent: TRIAGE, logger: silentLogger, leaseMs: 30_000, beatMs: 10_000 });
+    lease = createLease({ ledger, agent: TRIAGE, logger: silentLogger, leaseMs: 400, beatMs: 10_000 });
     asked = 0;
     const control = async (_peer: string, request: object) => {
       asked += 1;
@@ -80,6 +81,15 @@ describe('an agent that asks its peer what it holds', () => {
         return states();
       })
       .toEqual(['answered']);
+  });
+
+  it('begins an incarnation though the lease of its process has run out meanwhile', async () => {
+    answer = () => ({ receipts: [] });
+    await ledger.putKind('default', KIND);
+    await lease.begin();
+    await pause(500);
+    await announcer.begin();
+    expect(await states()).toEqual(['waiting']);
   });
 
   it('[R-166] asks, too, where the first kind that other ledgers have a part in comes later', async () => {
