@@ -8,7 +8,14 @@ import {
   pause,
   sha256Hex,
 } from '../core/index.js';
-import type { AwaitedPeer, Incarnation, LedgerStore, ReceiptOutcome, Transfer } from '../ledger/index.js';
+import type {
+  AwaitedPeer,
+  BeginIncarnationCommand,
+  Incarnation,
+  LedgerStore,
+  ReceiptOutcome,
+  Transfer,
+} from '../ledger/index.js';
 import { type HeldOffer, MAX_HELD_OFFERS } from '../protocol/index.js';
 import {
   issuerOf,
@@ -59,6 +66,7 @@ const POLL_MS = 100;
 /** How long one who acts waits for peers that are being asked, milliseconds. */
 const ASK_WAIT_MS = 3_000;
 const ASK_POLL_MS = 20;
+const MOST_TRIES = 10;
 
 export function createAnnouncer(options: AnnouncerOptions): Announcer {
   const { identity, ledger, peers, lease, logger } = options;
@@ -98,9 +106,7 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     }
     await lease.begin();
     const living = await livingOthers();
-    // To look for others can take as long as a lease.
-    await lease.hold();
-    const { incarnation, minted } = await ledger.beginIncarnation({
+    const { incarnation, minted } = await underLease({
       agent,
       holder: lease.holder,
       incarnation: newId('inc'),
@@ -109,6 +115,19 @@ export function createAnnouncer(options: AnnouncerOptions): Announcer {
     });
     // Not where another process of the agent has begun it, as of every command beside a node.
     if (minted) logger.info({ incarnation, peers: awaited.length }, 'incarnation begun');
+  }
+
+  /** To look for others can take as long as a lease, and one that ran out is given back before it begins anew. */
+  async function underLease(command: BeginIncarnationCommand) {
+    for (let tries = 1; ; tries += 1) {
+      await lease.hold();
+      try {
+        return await ledger.beginIncarnation(command);
+      } catch (error) {
+        if (tries === MOST_TRIES || !isHoldfastError(error) || error.code !== 'usage') throw error;
+        await pause(ASK_POLL_MS, stopping.signal);
+      }
+    }
   }
 
   /** Peers that a case of a `separate` kind can have gone to, or come from; `null` where there is no such kind. */

@@ -134,6 +134,7 @@ export function createLease({ ledger, agent, logger, leaseMs, beatMs, announce }
 
   async function hold(): Promise<void> {
     await begin();
+    await renewing?.catch(() => undefined);
     if (!(await ledger.isAlive(holder))) await renew();
   }
 
