@@ -229,6 +229,12 @@ function witnessed(ledger: LedgerStore, files: WitnessFiles, logger: Logger): Le
       await see(offer.ref, transfer.newEpoch, transfer.receipt);
       return offer;
     },
+    async settleReceipt(command) {
+      const outcome = await ledger.settleReceipt(command);
+      const { ref, newEpoch, receipt } = command.transfer;
+      if (outcome === 'released' || outcome === 'learned') await see(ref, newEpoch, receipt);
+      return outcome;
+    },
     async withdraw(command) {
       const result = await ledger.withdraw(command);
       const { epochBefore } = result.decision;

@@ -5,6 +5,7 @@ import { compareWithLedger, replay, verifyChain } from '../../src/audit/index.js
 import {
   accept,
   type CaseRef,
+  type CaseRow,
   type HandoffHandler,
   type Holdfast,
   openHoldfast,
@@ -12,6 +13,7 @@ import {
 } from '../../src/index.js';
 import { rotateKey } from '../../src/node/index.js';
 import type { Task } from '../../src/protocol/index.js';
+import { openWitnessFiles } from '../../src/storage/index.js';
 import { CASE_FILE, CONTRACT, freePort, temporaryFolder } from '../cli/support.js';
 import { type LossyProxy, lossyProxy } from '../lossy-proxy.js';
 import { type Disks, disksOf, type EngineName } from './disks.js';
@@ -157,7 +159,9 @@ export async function startOrganisations(
         const stopping = node;
         node = null;
         listening = 1;
+        const held = await stopping?.ledger.listCases('default');
         await stopping?.close();
+        if (held !== undefined) await assertWitnessed(disksFor(name).dir, held);
       },
     };
     if (running.includes(name)) await made.up();
@@ -237,6 +241,22 @@ export async function answered({ ledger, url }: Holdfast): Promise<void> {
   const waiting = async () =>
     (await ledger.listAwaited(url)).filter(({ state }) => state === 'waiting').map(({ peer }) => peer);
   await vi.waitFor(async () => expect(await waiting()).toEqual([]), { timeout: 15_000, interval: 10 });
+}
+
+/** Whatever has moved a case: an agent whose ledger is put back alone must be able to tell. */
+async function assertWitnessed(dir: string, held: readonly CaseRow[]): Promise<void> {
+  const seen = new Map<string, number>();
+  const nameOf = ({ tenant, root, caseId }: CaseRef) => JSON.stringify([tenant, root, caseId]);
+  await openWitnessFiles(join(dir, 'witness')).visit(
+    async (batch) => {
+      for (const { ref, epoch } of batch) seen.set(nameOf(ref), epoch);
+      return batch;
+    },
+    { rewrite: false },
+  );
+  for (const { ref, epoch, status } of held) {
+    if (status === 'open') expect(seen.get(nameOf(ref))).toBeGreaterThanOrEqual(epoch);
+  }
 }
 
 /** What is wrong between a ledger and its own audit; nothing. */

@@ -101,6 +101,30 @@ describe.each(ENGINES)('a ledger on %s that was put back, of an agent that has s
     await goesOn(billing);
   });
 
+  it('[R-166] does not act on a case of which a peer told it at a start that it has released it', async () => {
+    await triage.down();
+    await triage.disks.keep();
+    await triage.up();
+    await answered(triage.node);
+    expect(await world.handOff(triage, billing)).toMatchObject({ state: 'accepted', epoch: 2 });
+    await triage.down();
+    await triage.disks.putBack();
+    await triage.up();
+    await answered(triage.node);
+    expect(await world.owner(triage)).toBe(`${billing.url} at 2`);
+    await triage.down();
+    await triage.disks.putBackLedger();
+    billing.line.lose('requests');
+    await triage.up();
+    expect(await attention(triage)).toMatchObject([
+      { what: 'case_quarantined', data: { reason: 'epoch_regressed', witnessed: { epoch: 2 } } },
+    ]);
+    billing.line.lose('nothing');
+    await answered(triage.node);
+    await resolve(triage, billing);
+    await goesOn(triage);
+  });
+
   it('[R-166] closes the offer that was open then, once a person has said that it was accepted', async () => {
     billing.line.lose('replies');
     expect(await world.handOff(triage, billing)).toMatchObject({ state: 'open' });
